@@ -1,0 +1,76 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// wording is how a session's unit is spoken of. That of instructions has no word of time in it.
+type wording struct {
+	rate    string // after a rate in millions
+	cost    string // after a cost of one operation
+	column  string // of a table, of rates in millions
+	elapsed func(float64) string
+}
+
+func wordingOf(u Unit) wording {
+	if u == Instructions {
+		return wording{rate: "events per 1e9 insn", cost: "insn/op", column: "M/1e9 insn", elapsed: formatInstructions}
+	}
+	return wording{rate: "events/sec", cost: "ns/op", column: "M/s", elapsed: formatTime}
+}
+
+// formatTime writes nanoseconds as 85ns, 250us, 19ms or 1.2s: two to four digits, as there is no use for more of them
+// in the length of a batch.
+func formatTime(ns float64) string { return scale(ns, "ns", "us", "ms", "s") }
+
+// formatInstructions writes a number of instructions as 850 insn, 19M insn or 1.2G insn.
+func formatInstructions(n float64) string { return scale(n, "", "K", "M", "G") + " insn" }
+
+// scale writes v with the first of units, each a thousand of the one before, in which it stays below a thousand.
+func scale(v float64, units ...string) string {
+	digits := func() string {
+		if v < 9.95 {
+			return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
+		}
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	for len(units) > 1 && v >= 999.5 {
+		v, units = v/1000, units[1:]
+	}
+	return digits() + units[0]
+}
+
+// mega writes a rate in millions with three decimals and the letter.
+func mega(rate float64) string { return fixed(rate/1e6, 3) + "M" }
+
+// fixed writes v with a number of decimals, and nothing as -0.
+func fixed(v float64, decimals int) string {
+	s := strconv.FormatFloat(v, 'f', decimals, 64)
+	if strings.Trim(s, "-0.") == "" {
+		return strings.TrimPrefix(s, "-")
+	}
+	return s
+}
+
+// plusMinus writes a mean and one standard deviation, in the same form; the mean alone where fewer than two values
+// stand behind it.
+func plusMinus(n int, mean, stddev float64, form func(float64) string) string {
+	if n < 2 {
+		return form(mean)
+	}
+	return form(mean) + " ± " + form(stddev)
+}
+
+func decimals(n int) func(float64) string {
+	return func(v float64) string { return fixed(v, n) }
+}
+
+// count writes n things: 1 run, 2 runs.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,347 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"bpfbench/report/stats"
+)
+
+// column is a column of a table of results, with a cell for each.
+type column struct {
+	head     string
+	unit     string // below the head
+	cells    []string
+	left     bool // aligned; numbers are to the right
+	optional bool // may go where the table is too wide, as it follows from the others
+}
+
+// In some locales ± counts as two columns wide, though hardly a terminal shows it so. The same record is to give the same
+// bytes everywhere.
+func init() { text.OverrideRuneWidthEastAsianWidth(false) }
+
+// none stands in a cell for what was not measured.
+const none = "-"
+
+// writeTable writes the results of rec side by side, and below them what has to be said of single ones.
+func writeTable(p *page, rec *Record) {
+	summaries := make([]Summary, len(rec.Results))
+	for i, r := range rec.Results {
+		if unfit(r) == "" {
+			summaries[i] = Summarize(r)
+		}
+	}
+	words := wordingOf(rec.Session.Unit)
+	cols := append(keyColumns(rec), factColumns(rec)...)
+	cols = append(cols, rateColumns(rec, summaries, words)...)
+	cols = append(cols, costColumns(summaries, words)...)
+	cols = append(cols, spreadColumn(summaries))
+	marks, notes := footnotes(rec, summaries)
+	if len(notes) > 0 {
+		cols = append(cols, column{cells: marks, left: true})
+	}
+	p.WriteByte('\n')
+	p.WriteString(render(cols))
+	p.WriteByte('\n')
+	for i, n := range notes {
+		p.line(mark(i) + " " + n)
+	}
+	if slices.ContainsFunc(summaries, func(s Summary) bool { return s.Rate != nil }) {
+		p.line(legend(rec, summaries))
+	}
+}
+
+// keyColumns are the columns that tell the results apart.
+func keyColumns(rec *Record) []column {
+	var cols []column
+	if len(rec.Session.Hosts) > 1 {
+		cols = append(cols, textColumn("kernel", rec.Results, func(r *Result) string { return kernelOf(rec, r) }))
+	}
+	name := func(r *Result) string { return r.Benchmark }
+	if c := textColumn("benchmark", rec.Results, name); len(slices.Compact(slices.Clone(c.cells))) > 1 {
+		cols = append(cols, c)
+	}
+	for _, n := range variedNames(rec.Results, paramsOf) {
+		cols = append(cols, paramColumn(rec.Results, paramsOf, n))
+	}
+	return cols
+}
+
+// factColumns are those of the facts that follow from what varies.
+func factColumns(rec *Record) []column {
+	var cols []column
+	for _, n := range variedNames(rec.Results, factsOf) {
+		c := paramColumn(rec.Results, factsOf, n)
+		if c.unit != "" {
+			c.head, c.unit = c.unit+" "+c.head, ""
+		}
+		cols = append(cols, c)
+	}
+	return cols
+}
+
+func textColumn(head string, results []*Result, cell func(*Result) string) column {
+	c := column{head: head, left: true}
+	for _, r := range results {
+		c.cells = append(c.cells, clean(cell(r)))
+	}
+	return c
+}
+
+// kernelOf is the release of the kernel that r ran on, with a number where another kernel has the same release.
+func kernelOf(rec *Record, r *Result) string {
+	hosts := rec.Session.Hosts
+	if r.Host < 0 || r.Host >= len(hosts) {
+		return none
+	}
+	release := hosts[r.Host].Kernel
+	for i, h := range hosts {
+		if i != r.Host && h.Kernel == release {
+			return fmt.Sprintf("%s #%d", release, r.Host+1)
+		}
+	}
+	return release
+}
+
+// variedNames are the names of the parameters that vary: first those of a sweep, then those that follow them.
+func variedNames(results []*Result, of func(*Result) []Param) []string {
+	var swept, others []string
+	for _, r := range results {
+		for _, q := range of(r) {
+			switch {
+			case slices.Contains(swept, q.Name) || slices.Contains(others, q.Name) || !varies(results, of, q.Name):
+			case slices.Contains(r.Varied, q.Name):
+				swept = append(swept, q.Name)
+			default:
+				others = append(others, q.Name)
+			}
+		}
+	}
+	return append(swept, others...)
+}
+
+func paramColumn(results []*Result, of func(*Result) []Param, name string) column {
+	c := column{head: clean(name)}
+	for _, r := range results {
+		q, ok := lookup(of(r), name)
+		if !ok {
+			c.cells = append(c.cells, none)
+			continue
+		}
+		if q.Unit != "" {
+			c.unit = clean(q.Unit)
+		}
+		q.Unit = ""
+		c.cells = append(c.cells, clean(q.Text()))
+		if !isNumber(bare(q)) || q.Note != "" {
+			c.left = true
+		}
+	}
+	return c
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	_, errInt := strconv.ParseInt(s, 0, 64)
+	return err == nil || errInt == nil
+}
+
+// labels are the CPUs that have columns of their own: up to two, if no producer wandered between them. It is empty where
+// a column of the total says more.
+func labels(rec *Record, summaries []Summary) []string {
+	var all []string
+	for i, s := range summaries {
+		if len(s.CPUs) > rec.Results[i].Producers {
+			return nil
+		}
+		for _, c := range s.CPUs {
+			if !slices.Contains(all, c.Label) {
+				all = append(all, c.Label)
+			}
+		}
+	}
+	if len(all) > 2 {
+		return nil
+	}
+	// A label of more digits belongs to a higher CPU, and workers come last.
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return all
+}
+
+func rateColumns(rec *Record, summaries []Summary, words wording) []column {
+	var cols []column
+	for _, l := range labels(rec, summaries) {
+		c := column{head: clean(l), unit: words.column}
+		for i, s := range summaries {
+			cell := status(rec.Results[i])
+			if k := slices.IndexFunc(s.CPUs, func(c CPU) bool { return c.Label == l }); k >= 0 {
+				cell = rateCell(s.CPUs[k].Rate)
+			}
+			c.cells = append(c.cells, cell)
+		}
+		cols = append(cols, c)
+	}
+	if len(cols) > 0 {
+		return cols
+	}
+	c := column{head: "rate", unit: words.column}
+	for i, s := range summaries {
+		cell := status(rec.Results[i])
+		switch {
+		case s.Rate == nil:
+		case rec.Results[i].Producers > 1:
+			c.head = "total"
+			cell = rateCell(&s.Rate.Summary)
+		default:
+			cell = rateCell(s.Sample)
+		}
+		c.cells = append(c.cells, cell)
+	}
+	return append(cols, c)
+}
+
+func rateCell(s *stats.Summary) string {
+	if s == nil {
+		return none
+	}
+	return plusMinus(s.N, s.Mean/1e6, s.StdDev/1e6, decimals(3))
+}
+
+// status stands where a result has no rate.
+func status(r *Result) string {
+	if unfit(r) != "" {
+		return string(r.Status)
+	}
+	return none
+}
+
+func costColumns(summaries []Summary, words wording) []column {
+	gross := column{head: "gross", unit: words.cost}
+	loop := column{head: "loop", unit: words.cost, optional: true}
+	net := column{head: "net", unit: words.cost}
+	var any, twin bool
+	for _, s := range summaries {
+		g, l, n := none, none, none
+		if c := s.Cost; c != nil {
+			any = true
+			g = fixed(c.Gross.Mean, 2)
+			if c.Loop != nil && c.Net != nil {
+				twin = true
+				l, n = fixed(c.Loop.Mean, 2), fixed(c.Net.Mean, 2)
+			}
+		}
+		gross.cells, loop.cells, net.cells = append(gross.cells, g), append(loop.cells, l), append(net.cells, n)
+	}
+	switch {
+	case twin:
+		return []column{gross, loop, net}
+	case any:
+		return []column{gross}
+	}
+	return nil
+}
+
+func spreadColumn(summaries []Summary) column {
+	c := column{head: "spread", unit: "%"}
+	for _, s := range summaries {
+		cell := none
+		if s.Rate != nil && s.Rate.N > 1 {
+			cell = fixed(100*s.Rate.Spread, 2)
+		}
+		c.cells = append(c.cells, cell)
+	}
+	return c
+}
+
+// footnotes gives each result the mark of what has to be said of it, and the texts in the order of the marks. What holds
+// for several results is said once.
+func footnotes(rec *Record, summaries []Summary) (marks, notes []string) {
+	for i, r := range rec.Results {
+		note := cutShort(rec, r, summaries[i])
+		switch {
+		case unfit(r) != "":
+			note = unfit(r)
+		case note == "" && summaries[i].Runs > 0 && summaries[i].Rate == nil:
+			note = "no operation was counted, so there is no rate"
+		}
+		if note == "" {
+			marks = append(marks, "")
+			continue
+		}
+		k := slices.Index(notes, note)
+		if k < 0 {
+			k = len(notes)
+			notes = append(notes, note)
+		}
+		marks = append(marks, mark(k))
+	}
+	return marks, notes
+}
+
+func mark(note int) string { return fmt.Sprintf("[%d]", note+1) }
+
+func legend(rec *Record, summaries []Summary) string {
+	between := len(labels(rec, summaries)) == 0 && slices.ContainsFunc(rec.Results, func(r *Result) bool { return r.Producers > 1 })
+	if between {
+		return "±: one standard deviation between runs; spread: the same in percent."
+	}
+	return "±: one standard deviation of the samples; spread: that between the runs."
+}
+
+// render lays the columns out, closer together and without optional ones where they are too wide.
+func render(cols []column) string {
+	gap := 2
+	if width(cols, gap) > columns {
+		gap = 1
+	}
+	if width(cols, gap) > columns {
+		cols = slices.DeleteFunc(slices.Clone(cols), func(c column) bool { return c.optional })
+	}
+	t := table.NewWriter()
+	style := table.Style{Name: "plain", Options: table.OptionsNoBordersAndSeparators}
+	style.Box.PaddingRight = fmt.Sprintf("%*s", gap, "")
+	t.SetStyle(style)
+	t.SuppressTrailingSpaces()
+	var configs []table.ColumnConfig
+	for i, c := range cols {
+		align := text.AlignRight
+		if c.left {
+			align = text.AlignLeft
+		}
+		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
+	}
+	t.SetColumnConfigs(configs)
+	t.AppendHeader(row(cols, func(c column) string { return c.head }))
+	t.AppendHeader(row(cols, func(c column) string { return c.unit }))
+	for i := range cols[0].cells {
+		t.AppendRow(row(cols, func(c column) string { return c.cells[i] }))
+	}
+	return t.Render()
+}
+
+func row(cols []column, cell func(column) string) table.Row {
+	var r table.Row
+	for _, c := range cols {
+		r = append(r, cell(c))
+	}
+	return r
+}
+
+// width is the number of columns of the screen that cols take.
+func width(cols []column, gap int) int {
+	n := -gap
+	for _, c := range cols {
+		w := 0
+		for _, s := range append([]string{c.head, c.unit}, c.cells...) {
+			w = max(w, utf8.RuneCountInString(s))
+		}
+		n += w + gap
+	}
+	return n
+}

@@ -1,0 +1,191 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"bpfbench/report/stats"
+)
+
+// TextOptions are for the text that people read.
+type TextOptions struct {
+	// Quiet leaves nothing but rates, in millions: with the CPU's label in front where producers were not pinned, and
+	// with the varied parameters' values where there are several results.
+	Quiet bool
+}
+
+type textWriter struct {
+	w   io.Writer
+	opt TextOptions
+}
+
+// NewText gives the writer of the text that people read: a heading at the beginning; at the end the lines of a single
+// result, or a table of several. The letters "cpu" are in the lines of single CPUs' results only, for `grep cpu`.
+func NewText(w io.Writer, opt TextOptions) Writer { return &textWriter{w, opt} }
+
+func (t *textWriter) Begin(rec *Record) error {
+	var p page
+	if !t.opt.Quiet && len(rec.Results) > 0 {
+		heading(&p, rec)
+	}
+	return t.write(&p)
+}
+
+func (t *textWriter) Run(*Record, int) error { return nil }
+
+func (t *textWriter) End(rec *Record) error {
+	var p page
+	switch {
+	case len(rec.Results) == 0:
+	case t.opt.Quiet:
+		quiet(&p, rec)
+	case len(rec.Results) == 1:
+		single(&p, rec)
+	default:
+		writeTable(&p, rec)
+	}
+	return t.write(&p)
+}
+
+func (t *textWriter) write(p *page) error {
+	if p.Len() == 0 {
+		return nil
+	}
+	if _, err := io.WriteString(t.w, p.String()); err != nil {
+		return fmt.Errorf("write text: %w", err)
+	}
+	return nil
+}
+
+// single writes the only result of rec.
+func single(p *page, rec *Record) {
+	r := rec.Results[0]
+	if verdict := unfit(r); verdict != "" {
+		p.line(r.Benchmark + ": " + verdict)
+		return
+	}
+	s, words := Summarize(r), wordingOf(rec.Session.Unit)
+	if s.Rate != nil {
+		for _, c := range s.CPUs {
+			cpuResult(p, r.Op, c, words)
+		}
+		afterwards(p, r, s, words)
+	} else if s.Runs > 0 {
+		p.line(r.Benchmark + ": no operation was counted, so there is no rate")
+	}
+	if note := cutShort(rec, r, s); note != "" {
+		p.line(r.Benchmark + ": " + note)
+	}
+}
+
+// unfit says of a result that has no numbers to show why that is so.
+func unfit(r *Result) string {
+	if r.Status != Skipped && r.Status != Failed {
+		return ""
+	}
+	s := string(r.Status)
+	if r.Reason != "" {
+		s += ": " + r.Reason
+	}
+	return s
+}
+
+// cutShort says of an interrupted result how much of it there is.
+func cutShort(rec *Record, r *Result, s Summary) string {
+	if r.Status != Interrupted {
+		return ""
+	}
+	return fmt.Sprintf("interrupted after %d of %s", s.Runs, count(rec.Session.Plan.Runs, "run"))
+}
+
+// cpuResult writes the line that scripts look for, in the words of the kernel's own bench. There ± is two standard
+// deviations, here one.
+func cpuResult(p *page, op string, c CPU, words wording) {
+	rate := "nothing done"
+	if c.Rate != nil {
+		rate = fmt.Sprintf("%s ± %s %s", mega(c.Rate.Mean), mega(c.Rate.StdDev), words.rate)
+	}
+	p.cpuLine(fmt.Sprintf("%s: %s %s (approximated from %s of ~%s)",
+		c.Label, printable(op), rate, count(c.Samples, "sample"), words.elapsed(c.Elapsed)))
+}
+
+// afterwards writes what holds for all CPUs: the total, the spread between runs and the cost of an operation.
+func afterwards(p *page, r *Result, s Summary, words wording) {
+	rate := s.Rate
+	if r.Producers > 1 {
+		p.line(fmt.Sprintf("total: %s %s %s (%s, %s)", r.Op, plusMinus(rate.N, rate.Mean, rate.StdDev, mega), words.rate,
+			count(r.Producers, "producer"), count(rate.N, "run")))
+	}
+	runs := []string{count(rate.N, "run") + ":"}
+	if rate.N > 1 {
+		runs = append(runs, "median "+mega(rate.Median)+",", "spread "+fixed(100*rate.Spread, 2)+" %,")
+	}
+	if i := rate.Interval; i != nil {
+		runs = append(runs, fmt.Sprintf("95 %% interval %s to %s", mega(i.Lo), mega(i.Hi)))
+	} else {
+		runs = append(runs, fmt.Sprintf("95 %% interval needs %s", count(stats.MinInterval, "run")))
+	}
+	p.pieces(runs)
+	if s.Cost != nil {
+		p.pieces(costPieces(s.Cost, words))
+	}
+}
+
+func costPieces(c *Cost, words wording) []string {
+	of := func(s stats.Summary) string { return plusMinus(s.N, s.Mean, s.StdDev, decimals(2)) }
+	pieces := []string{"cost:", of(c.Gross) + " " + words.cost + " gross"}
+	if c.Loop == nil || c.Net == nil {
+		return pieces
+	}
+	pieces[1] += ","
+	return append(pieces, of(*c.Loop)+" of the loop,", of(*c.Net)+" net")
+}
+
+// quiet writes nothing but rates: for a single result a line a CPU, for several a line each.
+func quiet(p *page, rec *Record) {
+	keys := keyColumns(rec)
+	for i, r := range rec.Results {
+		rates := quietRates(r)
+		if len(rec.Results) == 1 {
+			for _, rate := range rates {
+				p.cpuLine(rate)
+			}
+			return
+		}
+		if len(rates) == 0 {
+			rates = []string{quietStatus(r)}
+		}
+		var fields []string
+		for _, c := range keys {
+			fields = append(fields, c.cells[i])
+		}
+		p.cpuLine(strings.Join(append(fields, rates...), " "))
+	}
+}
+
+func quietRates(r *Result) []string {
+	if unfit(r) != "" {
+		return nil
+	}
+	var rates []string
+	for _, c := range Summarize(r).CPUs {
+		if c.Rate == nil {
+			continue
+		}
+		rate := fixed(c.Rate.Mean/1e6, 3)
+		if !r.Pinned {
+			rate = c.Label + " " + rate
+		}
+		rates = append(rates, rate)
+	}
+	return rates
+}
+
+// quietStatus stands in the place of rates that there are none of, so that no row is missing.
+func quietStatus(r *Result) string {
+	if r.Status == OK || r.Status == "" {
+		return "-"
+	}
+	return string(r.Status)
+}
