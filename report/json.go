@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 )
 
 // What the two formats add to the record's own form. In both, empty lists are [] and not null, so that readers can
@@ -43,6 +45,7 @@ type (
 	endLine struct {
 		Type        string `json:"type"`
 		Interrupted bool   `json:"interrupted"`
+		Hosts       []Host `json:"hosts,omitempty"` // where more is known of them than at the beginning
 	}
 
 	// plannedResult is a result before there is anything of it to show: what shadows the fields is always nil.
@@ -90,37 +93,45 @@ func (j jsonWriter) End(rec *Record) error {
 	return nil
 }
 
-type jsonlWriter struct{ w io.Writer }
+type jsonlWriter struct {
+	w     io.Writer
+	hosts []Host // as the session line told them
+}
 
 // NewJSONL gives the writer of JSON lines. Each comes as soon as it can, in one Write: the session with the results that
 // are to come, every run as it ends, and at the end a line for each result, and one that says that nothing is missing.
-func NewJSONL(w io.Writer) Writer { return jsonlWriter{w} }
+func NewJSONL(w io.Writer) Writer { return &jsonlWriter{w: w} }
 
-func (j jsonlWriter) Begin(rec *Record) error {
+func (j *jsonlWriter) Begin(rec *Record) error {
 	line := sessionLine{Type: typeSession, Schema: rec.Schema, Session: session(rec), Results: []plannedResult{}}
 	line.Session.Interrupted = false // the last line says it
+	j.hosts = slices.Clone(rec.Session.Hosts)
 	for _, r := range rec.Results {
 		line.Results = append(line.Results, plannedResult{Result: result(r)})
 	}
 	return j.line(line)
 }
 
-func (j jsonlWriter) Run(rec *Record, i int) error {
+func (j *jsonlWriter) Run(rec *Record, i int) error {
 	runs := rec.Results[i].Runs
 	return j.line(runLine{typeRun, i, run(runs[len(runs)-1])})
 }
 
-func (j jsonlWriter) End(rec *Record) error {
+func (j *jsonlWriter) End(rec *Record) error {
 	for i, r := range rec.Results {
 		line := resultLine{typeResult, i, r.Status, r.Reason, r.Warnings, summary(r)}
 		if err := j.line(line); err != nil {
 			return err
 		}
 	}
-	return j.line(endLine{typeEnd, rec.Session.Interrupted})
+	end := endLine{Type: typeEnd, Interrupted: rec.Session.Interrupted}
+	if !reflect.DeepEqual(j.hosts, rec.Session.Hosts) {
+		end.Hosts = rec.Session.Hosts
+	}
+	return j.line(end)
 }
 
-func (j jsonlWriter) line(v any) error {
+func (j *jsonlWriter) line(v any) error {
 	b, err := encode(v)
 	if err != nil {
 		return fmt.Errorf("encode json line: %w", err)

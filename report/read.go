@@ -35,14 +35,37 @@ type reader struct {
 	rec  *Record // nil before the first value
 	n    int     // values read
 	done bool
+	// added is the result that the last value added a run to, where it did.
+	added int
 }
 
-// next reads a value. Its schema is looked at before the rest, which in a newer one may be of other types.
+// Lines puts a record together from JSON lines as they come.
+type Lines struct{ reader reader }
+
+// Add takes the next line. run is the index of the result that it added a run to, or -1.
+func (l *Lines) Add(line []byte) (run int, err error) {
+	l.reader.added = -1
+	err = l.reader.value(line)
+	return l.reader.added, err
+}
+
+// Record is what the lines so far have told: nil before the first. It grows with each line.
+func (l *Lines) Record() *Record { return l.reader.rec }
+
+// Complete reports whether the last line was the record's last.
+func (l *Lines) Complete() bool { return l.reader.done }
+
+// next reads a value.
 func (d *reader) next() error {
 	var raw json.RawMessage
 	if err := d.dec.Decode(&raw); err != nil {
 		return fmt.Errorf("read record: value %d: %w", d.n+1, err)
 	}
+	return d.value(raw)
+}
+
+// value takes the next value. Its schema is looked at before the rest, which in a newer one may be of other types.
+func (d *reader) value(raw []byte) error {
 	d.n++
 	var head struct {
 		Type   string `json:"type"`
@@ -92,6 +115,9 @@ func (d *reader) take(kind string, raw []byte) error {
 		var line endLine
 		err := unmarshal(raw, &line)
 		d.rec.Session.Interrupted = line.Interrupted
+		if line.Hosts != nil {
+			d.rec.Session.Hosts = line.Hosts
+		}
 		d.done = true
 		return err
 	}
@@ -128,6 +154,7 @@ func (d *reader) run(raw []byte) error {
 		return errors.New("a line of type \"run\" has no run")
 	}
 	r.Runs = append(r.Runs, line.Run)
+	d.added = line.Result
 	return nil
 }
 

@@ -1,0 +1,4 @@
+package kernel
+
+// ProbeRawTracepoint is the probe behind RawTracepoint, which runs it once only.
+var ProbeRawTracepoint = probeRawTracepoint
