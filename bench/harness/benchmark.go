@@ -1,0 +1,133 @@
+// Package harness is the core: it describes benchmarks, keeps their registry, and runs them. A benchmark is made ready
+// afresh for each run; its producers and consumers are workers on operating system threads of their own, bound to CPUs
+// where asked, which start at a barrier. The package knows nothing of BPF.
+package harness
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/spf13/pflag"
+
+	"bpfbench/report"
+)
+
+// Benchmark describes one benchmark. A file of package suite registers each in its init function.
+type Benchmark struct {
+	Name    string
+	Op      string // what is counted, in the singular, such as "lookup"
+	Summary string // one sentence: what is measured
+	Timing  string // one or two sentences: what is timed and what is not
+	// Longer is the flag to raise when batches are too short and to lower when they are too long, such as "--nr_loops".
+	Longer    string
+	Requires  []Requirement
+	Producers Workers
+	Consumers Workers
+	New       func() Config // a configuration with every parameter at its default
+}
+
+// Workers bounds a number of workers. Max 0 means that there can be none.
+type Workers struct{ Min, Default, Max int }
+
+// AnyNumber is a Max that only the machine bounds.
+const AnyNumber = 1 << 16
+
+// Requirement is something that a benchmark needs of the kernel.
+type Requirement struct {
+	Name string
+	// Probe returns nil where the kernel has it. An error that is [errors.ErrUnsupported] makes the result a skip, any
+	// other a failure.
+	Probe func() error
+}
+
+// Config is a benchmark's parameters.
+type Config interface {
+	// Flags binds the parameters to flags of fs. It is called once.
+	Flags(fs *pflag.FlagSet)
+	// Resolve is called when the flags are parsed: it derives the defaults that depend on other parameters and
+	// returns all that is wrong with them, joined.
+	Resolve() error
+	// Params are the parameters as understood, Facts what follows from them and belongs beside them in a report.
+	Params() []report.Param
+	Facts() []report.Param
+	// Setup makes the benchmark ready for one run. On error it leaves nothing behind. It returns soon after ctx is done.
+	Setup(ctx context.Context, env Env) (*Instance, error)
+}
+
+// Env tells a set-up what it is for.
+type Env struct {
+	Producers, Consumers int
+	// Warn adds a warning to the result; the same warning is kept once.
+	Warn func(report.Warning)
+}
+
+// Instance is a benchmark made ready for one run.
+type Instance struct {
+	// Producer makes producer w ready, on the thread that will run it and on its CPU.
+	Producer func(w *Worker) (Producer, error)
+	// Consumer drains what the producers make, until w.Stopped. Wake makes blocked consumers look at w.Stopped.
+	Consumer func(w *Worker) error
+	Wake     func()
+	// Count sets into[i] to the cumulative counts of producer i, where producers spin.
+	Count func(into []Count)
+	// Check judges a finished run: an error fails it.
+	Check func(run *report.Run) error
+	// Close undoes the set-up.
+	Close func() error
+}
+
+// Producer makes events happen, in one of two ways: timed batches, or a loop that is counted at ticks.
+type Producer struct {
+	// Batch does one batch and says where it ran, what was done and how long that took. When w.Aborted it returns soon,
+	// with what it has done. It neither allocates nor locks for each operation.
+	Batch func() (report.Sample, error)
+	// Twin is like Batch, but for the operation itself: the same loop, empty. It may be nil.
+	Twin func() (report.Sample, error)
+	// Spin produces until w.Stopped, and counts where Instance.Count finds it. It is used where Batch is nil.
+	Spin func() error
+}
+
+// Count is what a producer has done since it started.
+type Count struct{ Ops, Drops, Misses uint64 }
+
+// Worker is one producer or consumer: a locked operating system thread.
+type Worker struct {
+	ID  int // from 0, of its kind
+	CPU int // that it is bound to; -1 for none
+
+	stop  atomic.Bool  // the phase is over
+	abort *atomic.Bool // the session is over; nil never
+}
+
+// Stopped reports whether the worker is to end its loop.
+func (w *Worker) Stopped() bool { return w.stop.Load() || w.Aborted() }
+
+// Aborted reports whether the worker is to end at once, even inside a batch.
+func (w *Worker) Aborted() bool { return w.abort != nil && w.abort.Load() }
+
+var registry = map[string]*Benchmark{}
+
+// Register adds a benchmark. It panics when the name is taken, as that is a mistake of the programmer.
+func Register(b *Benchmark) {
+	if _, taken := registry[b.Name]; taken {
+		panic(fmt.Sprintf("harness: benchmark %q is registered twice", b.Name))
+	}
+	registry[b.Name] = b
+}
+
+// All returns the registered benchmarks by name.
+func All() []*Benchmark {
+	all := make([]*Benchmark, 0, len(registry))
+	for _, b := range registry {
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(a, b *Benchmark) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
