@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"bpfbench/report/stats"
@@ -13,6 +14,8 @@ type TextOptions struct {
 	// Quiet leaves nothing but rates, in millions: with the CPU's label in front where producers were not pinned, and
 	// with the varied parameters' values where there are several results.
 	Quiet bool
+	// Live leaves out why a single result has no numbers: who runs bench is told that by its messages.
+	Live bool
 }
 
 type textWriter struct {
@@ -26,7 +29,7 @@ func NewText(w io.Writer, opt TextOptions) Writer { return &textWriter{w, opt} }
 
 func (t *textWriter) Begin(rec *Record) error {
 	var p page
-	if !t.opt.Quiet && len(rec.Results) > 0 {
+	if !t.opt.Quiet && slices.ContainsFunc(rec.Results, func(r *Result) bool { return !t.opt.Live || unfit(r) == "" }) {
 		heading(&p, rec)
 	}
 	return t.write(&p)
@@ -41,7 +44,7 @@ func (t *textWriter) End(rec *Record) error {
 	case t.opt.Quiet:
 		quiet(&p, rec)
 	case len(rec.Results) == 1:
-		single(&p, rec)
+		single(&p, rec, t.opt.Live)
 	default:
 		writeTable(&p, rec)
 	}
@@ -59,10 +62,12 @@ func (t *textWriter) write(p *page) error {
 }
 
 // single writes the only result of rec.
-func single(p *page, rec *Record) {
+func single(p *page, rec *Record, live bool) {
 	r := rec.Results[0]
 	if verdict := unfit(r); verdict != "" {
-		p.line(r.Benchmark + ": " + verdict)
+		if !live {
+			p.line(r.Benchmark + ": " + verdict)
+		}
 		return
 	}
 	s, words := Summarize(r), wordingOf(rec.Session.Unit)

@@ -21,8 +21,10 @@ type Benchmark struct {
 	Summary string // one sentence: what is measured
 	Timing  string // one or two sentences: what is timed and what is not
 	// Longer is the flag to raise when batches are too short and to lower when they are too long, such as "--nr_loops".
-	Longer    string
-	Requires  []Requirement
+	Longer string
+	// Requires are probes of what it needs of the kernel. Each returns nil where that is there. An error that is
+	// [errors.ErrUnsupported] makes the result a skip, any other a failure.
+	Requires  []func() error
 	Producers Workers
 	Consumers Workers
 	New       func() Config // a configuration with every parameter at its default
@@ -33,14 +35,6 @@ type Workers struct{ Min, Default, Max int }
 
 // AnyNumber is a Max that only the machine bounds.
 const AnyNumber = 1 << 16
-
-// Requirement is something that a benchmark needs of the kernel.
-type Requirement struct {
-	Name string
-	// Probe returns nil where the kernel has it. An error that is [errors.ErrUnsupported] makes the result a skip, any
-	// other a failure.
-	Probe func() error
-}
 
 // Config is a benchmark's parameters.
 type Config interface {

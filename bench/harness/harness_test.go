@@ -378,7 +378,7 @@ func TestRounds(t *testing.T) {
 
 func TestRequirement(t *testing.T) {
 	f := &fake{batch: sleeps(time.Millisecond, 1)}
-	b := &Benchmark{Name: "x", Requires: []Requirement{{"moon phase", func() error { return fmt.Errorf("needs Linux 9.9: %w", errors.ErrUnsupported) }}}}
+	b := &Benchmark{Name: "x", Requires: []func() error{func() error { return fmt.Errorf("moon phase: needs Linux 9.9: %w", errors.ErrUnsupported) }}}
 	rec := &report.Record{Results: []*report.Result{{Benchmark: "x"}}}
 	r := &Runner{Plan: report.Plan{Duration: 1, Runs: 1}}
 	if err := r.Run(t.Context(), rec, []*Job{{Benchmark: b, Config: f, Producers: 1}}); err != nil {

@@ -46,12 +46,12 @@ const patience = 30 * time.Second
 // them alike. rec's results belong to the jobs, by index. What goes wrong with one job is in its result; the error is of
 // a writer, or of a worker that did not come back. When ctx is done, it ends with what was measured.
 func (r *Runner) Run(ctx context.Context, rec *report.Record, jobs []*Job) error {
+	r.require(rec, jobs)
 	for _, w := range r.Writers {
 		if err := w.Begin(rec); err != nil {
 			return err
 		}
 	}
-	r.require(rec, jobs)
 	rounds := r.Rounds
 	if rounds == nil {
 		for i := range r.Plan.Runs {
@@ -96,8 +96,8 @@ rounds:
 func (r *Runner) require(rec *report.Record, jobs []*Job) {
 	for i, job := range jobs {
 		for _, req := range job.Benchmark.Requires {
-			if err := req.Probe(); err != nil {
-				r.settle(rec, i, fmt.Errorf("%s: %w", req.Name, err))
+			if err := req(); err != nil {
+				r.settle(rec, i, err)
 				break
 			}
 		}

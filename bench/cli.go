@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bpfbench/bench/harness"
+)
+
+const intro = `bench measures what BPF maps, BPF programs and kernel probes cost, on the running kernel.`
+
+const firstSteps = `To begin with, as root:
+
+  bench -a bpf-hashmap-lookup --key_size=4 --nr_entries=4096
+  bench -a bpf-hashmap-lookup --sweep nr_entries=4096:65536:4096
+  bench -l                      the benchmarks there are
+  bench bpf-hashmap-lookup -h   what one measures, and its flags
+`
+
+// runFunc measures a benchmark as its options, and its own flags, say.
+type runFunc func(ctx context.Context, b *harness.Benchmark, o *options, flags *pflag.FlagSet) error
+
+// newRoot builds the whole command line: the benchmarks are its commands, each of which is run by run.
+func newRoot(run runFunc) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "bench [flags] NAME [flags of NAME]",
+		Short:         intro,
+		Version:       toolVersion(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          func(_ *cobra.Command, args []string) error { return unknownName(args) },
+	}
+	root.SetVersionTemplate("bench {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetUsageFunc(usage)
+	root.SetHelpFunc(help)
+	list := root.Flags().BoolP("list", "l", false, "list the benchmarks")
+	new(options).bind(root.Flags()) // so that they are known before a name is
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *list {
+			return printList(cmd.OutOrStdout())
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s\n\n%s", intro, firstSteps)
+		return usageError{errors.New("name a benchmark")}
+	}
+	for _, b := range harness.All() {
+		root.AddCommand(benchmarkCommand(b, run))
+	}
+	root.AddCommand(vmCommand())
+	return root
+}
+
+// benchmarkCommand is the command that runs b.
+func benchmarkCommand(b *harness.Benchmark, run runFunc) *cobra.Command {
+	opts := new(options)
+	cfg := b.New()
+	cmd := &cobra.Command{
+		Use:   b.Name,
+		Short: b.Summary,
+		Long:  b.Summary + "\n\n" + b.Timing,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("%s: %q is left over: everything after the name is a flag of its own, such as --name=value", b.Name, args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), b, opts, cmd.Flags()) },
+	}
+	fs := cmd.Flags()
+	cfg.Flags(fs)
+	own := names(fs)
+	opts.bind(fs)
+	for _, name := range own {
+		// The help shows them apart.
+		if err := fs.SetAnnotation(name, ownFlag, nil); err != nil {
+			panic(err)
+		}
+	}
+	fs.SetNormalizeFunc(eitherDash())
+	completeFlags(cmd, b, own)
+	return cmd
+}
+
+// ownFlag marks the flags of a benchmark that are its own.
+const ownFlag = "bench_own"
+
+func names(fs *pflag.FlagSet) []string {
+	var all []string
+	fs.VisitAll(func(f *pflag.Flag) { all = append(all, f.Name) })
+	return all
+}
+
+// eitherDash lets - and _ mean the same in the names of flags. A flag keeps the spelling that it was defined with.
+func eitherDash() func(*pflag.FlagSet, string) pflag.NormalizedName {
+	spelling := make(map[string]string)
+	return func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		key := strings.ReplaceAll(name, "_", "-")
+		if spelling[key] == "" {
+			spelling[key] = name
+		}
+		return pflag.NormalizedName(spelling[key])
+	}
+}
+
+// unknownName is the error of a command line that names something that there is not.
+func unknownName(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	root := &cobra.Command{SuggestionsMinimumDistance: 3}
+	for _, b := range harness.All() {
+		root.AddCommand(&cobra.Command{Use: b.Name, Run: func(*cobra.Command, []string) {}})
+	}
+	msg := fmt.Sprintf("unknown benchmark %q", args[0])
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		msg += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return usageError{errors.New(msg + " (bench -l lists all)")}
+}
+
+// nameFirst moves the name of the command to the front of the arguments, where cobra wants it. Which argument is the name,
+// and which the value of a flag before it, the flags of all commands together tell. Completion's own command stays in front.
+func nameFirst(args []string) []string {
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		return slices.Concat(args[:1], nameFirst(args[1:]))
+	}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.SetNormalizeFunc(eitherDash())
+	known := map[string]bool{"help": true, "completion": true, "vm": true}
+	new(options).bind(flags)
+	for _, b := range harness.All() {
+		known[b.Name] = true
+		own := pflag.NewFlagSet("", pflag.ContinueOnError)
+		b.New().Flags(own)
+		flags.AddFlagSet(own)
+	}
+	name := -1
+	for _, i := range positions(args, flags) {
+		if known[args[i]] {
+			name = i
+			break
+		}
+	}
+	if name < 0 {
+		return args
+	}
+	return slices.Concat(args[name:name+1], args[:name], args[name+1:])
+}
+
+// positions are the indices of the arguments that are neither flags nor values of flags.
+func positions(args []string, flags *pflag.FlagSet) []int {
+	var at []int
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		switch {
+		case arg == "--":
+			return at
+		case strings.HasPrefix(arg, "--"):
+			if f := flags.Lookup(arg[2:]); f != nil && f.NoOptDefVal == "" {
+				i++
+			}
+		case len(arg) > 1 && arg[0] == '-':
+			for j := 1; j < len(arg); j++ {
+				if f := flags.ShorthandLookup(arg[j : j+1]); f != nil && f.NoOptDefVal == "" {
+					if j == len(arg)-1 {
+						i++ // the value is the next argument
+					}
+					break
+				}
+			}
+		default:
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// completeFlags lets a shell complete the values of flags.
+func completeFlags(cmd *cobra.Command, b *harness.Benchmark, own []string) {
+	values := map[string][]string{"format": formatNames(), "sweep": nil}
+	for _, name := range own {
+		values["sweep"] = append(values["sweep"], name+"=")
+	}
+	if c, ok := b.New().(interface{ FlagValues() map[string][]string }); ok {
+		maps.Copy(values, c.FlagValues())
+	}
+	for flag, choices := range values {
+		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)); err != nil {
+			panic(err)
+		}
+	}
+}

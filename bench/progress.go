@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"bpfbench/report"
+)
+
+// progress shows how far a session is: a bar on a terminal while several configurations are measured, or with -v a line
+// for each run. It is a report.Writer, so that it learns of each run's end.
+type progress struct {
+	w     io.Writer
+	rec   *report.Record
+	lines bool
+	bar   *progressbar.ProgressBar
+}
+
+func newProgress(w *os.File, o *options, rec *report.Record) *progress {
+	p := &progress{w: w, rec: rec, lines: o.verbose && !o.quiet}
+	if !o.quiet && !o.verbose && len(rec.Results) > 1 && term.IsTerminal(int(w.Fd())) {
+		p.bar = progressbar.NewOptions(len(rec.Results)*rec.Session.Plan.Runs, progressbar.OptionSetWriter(w), progressbar.OptionClearOnFinish(),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionSetWidth(20))
+	}
+	return p
+}
+
+// starting says which run comes next.
+func (p *progress) starting(round, job int) {
+	r := p.rec.Results[job]
+	var values []string
+	for _, param := range r.Params {
+		for _, varied := range r.Varied {
+			if param.Name == varied {
+				values = append(values, fmt.Sprintf("%s=%v", param.Name, param.Value))
+			}
+		}
+	}
+	what := strings.Join(values, " ")
+	if p.lines {
+		fmt.Fprintf(p.w, "bench: %s: run %d of %d\n", strings.TrimSpace(r.Benchmark+" "+what), round+1, p.rec.Session.Plan.Runs)
+	}
+	if p.bar != nil {
+		p.bar.Describe(what)
+	}
+}
+
+func (p *progress) Begin(*report.Record) error { return nil }
+
+// A bar that cannot be drawn is no reason to stop, so its errors are left.
+
+func (p *progress) Run(*report.Record, int) error {
+	if p.bar != nil {
+		_ = p.bar.Add(1)
+	}
+	return nil
+}
+
+func (p *progress) End(*report.Record) error {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+	}
+	return nil
+}
