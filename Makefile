@@ -39,7 +39,7 @@ tools:
 	scripts/install-tools
 
 .PHONY: test
-test: tools
+test: tools kernels
 	$(GO) test ./...
 	CGO_ENABLED=1 $(GO) test -race ./bench/harness ./report/... ./producers
 
