@@ -79,18 +79,27 @@ func (j jsonWriter) End(rec *Record) error {
 	for _, r := range rec.Results {
 		doc.Results = append(doc.Results, jsonResult{result(r), summary(r)})
 	}
-	b, err := encode(doc)
+	b, err := indented(doc)
 	if err != nil {
-		return fmt.Errorf("encode json: %w", err)
+		return err
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, b, "", "  "); err != nil {
-		return fmt.Errorf("indent json: %w", err)
-	}
-	if _, err := j.w.Write(out.Bytes()); err != nil {
+	if _, err := j.w.Write(b); err != nil {
 		return fmt.Errorf("write json: %w", err)
 	}
 	return nil
+}
+
+// indented gives v as a document that people can read.
+func indented(v any) ([]byte, error) {
+	b, err := encode(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode json: %w", err)
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, b, "", "  "); err != nil {
+		return nil, fmt.Errorf("indent json: %w", err)
+	}
+	return out.Bytes(), nil
 }
 
 type jsonlWriter struct {

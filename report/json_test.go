@@ -192,6 +192,13 @@ func FuzzRead(f *testing.F) {
 		}
 		write(t, rec, toText)
 		write(t, rec, toQuiet)
+		for _, to := range tables {
+			write(t, rec, to)
+		}
+		if c, err := Compare(rec, rec, CompareOptions{}); err == nil {
+			must(t, errors.Join(c.WriteText(io.Discard), c.WriteMarkdown(io.Discard), c.WriteJSON(io.Discard)))
+		}
+		Advise(rec)
 		for format, to := range formats {
 			first := write(t, rec, to)
 			again, err := Read(bytes.NewReader(first))

@@ -61,7 +61,10 @@ func (p *page) pieces(pieces []string) {
 
 // clean makes s, which may be anything that a kernel, an error or a file says, fit for a line that is not a CPU's result:
 // without line breaks and control characters, and with CPU in capitals.
-func clean(s string) string {
+func clean(s string) string { return strings.ReplaceAll(flat(s), "cpu", "CPU") }
+
+// flat is s without line breaks and control characters.
+func flat(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.TrimSpace(s)) {
 		if b.Len() > 0 && !strings.ContainsAny(b.String()[b.Len()-1:], ",:;") {
@@ -72,7 +75,7 @@ func clean(s string) string {
 		}
 		b.WriteString(strings.TrimSpace(line))
 	}
-	return strings.ReplaceAll(printable(b.String()), "cpu", "CPU")
+	return printable(b.String())
 }
 
 func printable(s string) string {

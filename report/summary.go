@@ -22,6 +22,14 @@ type Summary struct {
 	Sample *stats.Summary `json:"sample_rate,omitempty"`
 	Rate   *Rate          `json:"rate,omitempty"`
 	Cost   *Cost          `json:"cost,omitempty"`
+	// Scatter is of all samples, or nil. Its variation is of the total rates of the runs.
+	*Scatter
+	Outliers []Outlier `json:"outliers,omitempty"` // runs first; they are labelled, and part of all other values
+	// Drift is of the rates of the runs in their order; nil for fewer than five.
+	Drift *stats.Drift `json:"drift,omitempty"`
+	// Detectable is the least relative difference to another measurement, of as many runs that differ as much, that
+	// Compare is likely to see (stats.Detectable); nil for fewer than four runs.
+	Detectable *float64 `json:"detectable,omitempty"`
 }
 
 // CPU is what one CPU did in all runs; or one worker, where all that is known of a counter is whose it is.
@@ -34,6 +42,9 @@ type CPU struct {
 	Elapsed float64 `json:"elapsed_mean"` // of a sample
 	// Rate are the rates of the samples. It is nil when no operation was done.
 	Rate *stats.Summary `json:"rate,omitempty"`
+	// Interval is of the median of the rates that the CPU reached in each run; nil for fewer than six runs.
+	Interval *stats.Interval `json:"interval,omitempty"`
+	*Scatter                 // nil when no operation was done
 }
 
 // Rate describes the total rates of the runs: in each, the sum of what its workers, which ran at the same time, reached.
@@ -79,6 +90,14 @@ func Summarize(r *Result) Summary {
 		s.Sample = describe(samples)
 		s.Rate = describeRuns(rates)
 		s.Cost = cost(r.Runs)
+		s.Scatter = scatter(r.Runs, rates)
+		s.Outliers = outliers(r.Runs, s)
+		if d, ok := stats.DriftOf(rates); ok {
+			s.Drift = &d
+		}
+		if d, ok := stats.Detectable(len(rates), s.Rate.Spread); ok {
+			s.Detectable = &d
+		}
 	}
 	return s
 }
@@ -168,25 +187,31 @@ func (p place) compare(q place) int {
 }
 
 func cpus(runs []*Run) []CPU {
-	samples := make(map[place][]Sample)
-	for _, run := range runs {
-		for _, s := range run.Samples {
-			if s.Elapsed > 0 {
-				samples[placeOf(s)] = append(samples[placeOf(s)], s)
+	parts := byPlace(runs)
+	out := []CPU{}
+	for _, p := range slices.SortedFunc(maps.Keys(parts), place.compare) {
+		var t sum
+		var rates []float64
+		for _, run := range parts[p] {
+			for _, s := range run.Samples {
+				if s.Elapsed > 0 {
+					t.add(s)
+					rates = append(rates, s.Rate())
+				}
 			}
 		}
-	}
-	out := []CPU{}
-	for _, p := range slices.SortedFunc(maps.Keys(samples), place.compare) {
-		t := tally(samples[p])
+		if t.samples == 0 {
+			continue
+		}
 		c := CPU{Label: p.label(), CPU: p.cpu, Worker: p.worker, Samples: t.samples, Ops: t.ops}
 		c.Elapsed = float64(t.elapsed) / float64(t.samples)
 		if t.ops > 0 {
-			rates := make([]float64, len(samples[p]))
-			for i, s := range samples[p] {
-				rates[i] = s.Rate()
-			}
 			c.Rate = describe(rates)
+			inRuns := placeRates(parts[p])
+			c.Scatter = scatter(parts[p], inRuns)
+			if i, ok := stats.MedianInterval(inRuns); ok {
+				c.Interval = &i
+			}
 		}
 		out = append(out, c)
 	}

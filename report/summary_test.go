@@ -46,15 +46,27 @@ func TestSummarize(t *testing.T) {
 		return stats.Summary{N: 2, Mean: (a + b) / 2, StdDev: math.Abs(a-b) / math.Sqrt2, Median: (a + b) / 2, Min: min(a, b), Max: max(a, b)}
 	}
 	loop, net := pair(1, 3), pair(900./170-1, 10-3)
+	// CPU 1 ran at 1.75e8 and 1e8; only its first run has two samples. CPU 3 has one sample a run.
+	within := math.Sqrt2 / 3
+	scatter1 := Scatter{
+		CV: cpu1.StdDev / cpu1.Mean, Batch: &Batch{P50: 10, P90: 10, P99: 10},
+		Variation: &Variation{Between: 0.75 / 1.375 / math.Sqrt2, Within: within, Excess: 0.75 / 1.375 / math.Sqrt2 / within * math.Sqrt(1.5)},
+	}
+	scatter3 := Scatter{CV: cpu3.StdDev / cpu3.Mean, Batch: &Batch{P50: 5, P90: 10, P99: 10}, Variation: &Variation{Between: math.Sqrt2 / 3}}
+	total := Scatter{
+		CV: math.Sqrt(0.3) / 1.4, Batch: &Batch{P50: 10, P90: 10, P99: 10},
+		Variation: &Variation{Between: rate.StdDev / rate.Mean, Within: within, Excess: rate.StdDev / rate.Mean / within * math.Sqrt(2.5)},
+	}
 	want := Summary{
 		Runs: 2, Ops: 310, Setup: 20,
 		CPUs: []CPU{
-			{Label: "cpu01", CPU: 1, Worker: -1, Samples: 3, Ops: 110, Elapsed: 800. / 3, Rate: &cpu1},
-			{Label: "cpu03", CPU: 3, Worker: -1, Samples: 2, Ops: 200, Elapsed: 750, Rate: &cpu3},
+			{Label: "cpu01", CPU: 1, Worker: -1, Samples: 3, Ops: 110, Elapsed: 800. / 3, Rate: &cpu1, Scatter: &scatter1},
+			{Label: "cpu03", CPU: 3, Worker: -1, Samples: 2, Ops: 200, Elapsed: 750, Rate: &cpu3, Scatter: &scatter3},
 		},
-		Sample: &stats.Summary{N: 5, Mean: 1.4e8, StdDev: 1e8 * math.Sqrt(0.3), Median: 1e8, Min: 1e8, Max: 2e8},
-		Rate:   &Rate{Summary: rate, Spread: rate.StdDev / rate.Mean},
-		Cost:   &Cost{Gross: pair(900./170, 10), Loop: &loop, Net: &net},
+		Sample:  &stats.Summary{N: 5, Mean: 1.4e8, StdDev: 1e8 * math.Sqrt(0.3), Median: 1e8, Min: 1e8, Max: 2e8},
+		Rate:    &Rate{Summary: rate, Spread: rate.StdDev / rate.Mean},
+		Cost:    &Cost{Gross: pair(900./170, 10), Loop: &loop, Net: &net},
+		Scatter: &total,
 	}
 	if d := gocmp.Diff(want, Summarize(r), approx); d != "" {
 		t.Error(d)

@@ -5,32 +5,23 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"unicode/utf8"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"bpfbench/report/stats"
 )
 
-// column is a column of a table of results, with a cell for each.
-type column struct {
-	head     string
-	unit     string // below the head
-	cells    []string
-	left     bool // aligned; numbers are to the right
-	optional bool // may go where the table is too wide, as it follows from the others
-}
-
-// In some locales ± counts as two columns wide, though hardly a terminal shows it so. The same record is to give the same
-// bytes everywhere.
-func init() { text.OverrideRuneWidthEastAsianWidth(false) }
-
 // none stands in a cell for what was not measured.
 const none = "-"
 
-// writeTable writes the results of rec side by side, and below them what has to be said of single ones.
-func writeTable(p *page, rec *Record) {
+// sheet is a table of results, and what is said of it.
+type sheet struct {
+	cols   []column
+	notes  []string // of single results, in the order of their marks in the table
+	legend string
+	remark string // what stands out in the results
+}
+
+// sheetOf puts the results of rec side by side.
+func sheetOf(rec *Record) sheet {
 	summaries := make([]Summary, len(rec.Results))
 	for i, r := range rec.Results {
 		if unfit(r) == "" {
@@ -46,14 +37,28 @@ func writeTable(p *page, rec *Record) {
 	if len(notes) > 0 {
 		cols = append(cols, column{cells: marks, left: true})
 	}
+	s := sheet{cols: cols, notes: notes}
+	if slices.ContainsFunc(summaries, func(s Summary) bool { return s.Rate != nil }) {
+		s.legend = legend(rec, summaries)
+		s.remark = remarkLine(rec, summaries)
+	}
+	return s
+}
+
+// writeTable writes the results of rec side by side, and below them what has to be said of single ones.
+func writeTable(p *page, rec *Record) {
+	s := sheetOf(rec)
 	p.WriteByte('\n')
-	p.WriteString(render(cols))
+	p.WriteString(render(s.cols))
 	p.WriteByte('\n')
-	for i, n := range notes {
+	for i, n := range s.notes {
 		p.line(mark(i) + " " + n)
 	}
-	if slices.ContainsFunc(summaries, func(s Summary) bool { return s.Rate != nil }) {
-		p.line(legend(rec, summaries))
+	if s.legend != "" {
+		p.line(s.legend)
+	}
+	if s.remark != "" {
+		p.line(s.remark)
 	}
 }
 
@@ -89,7 +94,7 @@ func factColumns(rec *Record) []column {
 func textColumn(head string, results []*Result, cell func(*Result) string) column {
 	c := column{head: head, left: true}
 	for _, r := range results {
-		c.cells = append(c.cells, clean(cell(r)))
+		c.cells = append(c.cells, flat(cell(r)))
 	}
 	return c
 }
@@ -127,7 +132,7 @@ func variedNames(results []*Result, of func(*Result) []Param) []string {
 }
 
 func paramColumn(results []*Result, of func(*Result) []Param, name string) column {
-	c := column{head: clean(name)}
+	c := column{head: flat(name)}
 	for _, r := range results {
 		q, ok := lookup(of(r), name)
 		if !ok {
@@ -135,10 +140,10 @@ func paramColumn(results []*Result, of func(*Result) []Param, name string) colum
 			continue
 		}
 		if q.Unit != "" {
-			c.unit = clean(q.Unit)
+			c.unit = flat(q.Unit)
 		}
 		q.Unit = ""
-		c.cells = append(c.cells, clean(q.Text()))
+		c.cells = append(c.cells, flat(q.Text()))
 		if !isNumber(bare(q)) || q.Note != "" {
 			c.left = true
 		}
@@ -177,7 +182,7 @@ func labels(rec *Record, summaries []Summary) []string {
 func rateColumns(rec *Record, summaries []Summary, words wording) []column {
 	var cols []column
 	for _, l := range labels(rec, summaries) {
-		c := column{head: clean(l), unit: words.column}
+		c := column{head: flat(l), unit: words.column}
 		for i, s := range summaries {
 			cell := status(rec.Results[i])
 			if k := slices.IndexFunc(s.CPUs, func(c CPU) bool { return c.Label == l }); k >= 0 {
@@ -292,56 +297,4 @@ func legend(rec *Record, summaries []Summary) string {
 		return "±: one standard deviation between runs; spread: the same in percent."
 	}
 	return "±: one standard deviation of the samples; spread: that between the runs."
-}
-
-// render lays the columns out, closer together and without optional ones where they are too wide.
-func render(cols []column) string {
-	gap := 2
-	if width(cols, gap) > columns {
-		gap = 1
-	}
-	if width(cols, gap) > columns {
-		cols = slices.DeleteFunc(slices.Clone(cols), func(c column) bool { return c.optional })
-	}
-	t := table.NewWriter()
-	style := table.Style{Name: "plain", Options: table.OptionsNoBordersAndSeparators}
-	style.Box.PaddingRight = fmt.Sprintf("%*s", gap, "")
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
-	var configs []table.ColumnConfig
-	for i, c := range cols {
-		align := text.AlignRight
-		if c.left {
-			align = text.AlignLeft
-		}
-		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
-	}
-	t.SetColumnConfigs(configs)
-	t.AppendHeader(row(cols, func(c column) string { return c.head }))
-	t.AppendHeader(row(cols, func(c column) string { return c.unit }))
-	for i := range cols[0].cells {
-		t.AppendRow(row(cols, func(c column) string { return c.cells[i] }))
-	}
-	return t.Render()
-}
-
-func row(cols []column, cell func(column) string) table.Row {
-	var r table.Row
-	for _, c := range cols {
-		r = append(r, cell(c))
-	}
-	return r
-}
-
-// width is the number of columns of the screen that cols take.
-func width(cols []column, gap int) int {
-	n := -gap
-	for _, c := range cols {
-		w := 0
-		for _, s := range append([]string{c.head, c.unit}, c.cells...) {
-			w = max(w, utf8.RuneCountInString(s))
-		}
-		n += w + gap
-	}
-	return n
 }

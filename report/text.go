@@ -75,7 +75,9 @@ func single(p *page, rec *Record, live bool) {
 		for _, c := range s.CPUs {
 			cpuResult(p, r.Op, c, words)
 		}
-		afterwards(p, r, s, words)
+		for _, pieces := range afterwards(rec, r, s) {
+			p.pieces(pieces)
+		}
 	} else if s.Runs > 0 {
 		p.line(r.Benchmark + ": no operation was counted, so there is no rate")
 	}
@@ -115,12 +117,14 @@ func cpuResult(p *page, op string, c CPU, words wording) {
 		c.Label, printable(op), rate, count(c.Samples, "sample"), words.elapsed(c.Elapsed)))
 }
 
-// afterwards writes what holds for all CPUs: the total, the spread between runs and the cost of an operation.
-func afterwards(p *page, r *Result, s Summary, words wording) {
-	rate := s.Rate
+// afterwards are the lines, in pieces, that hold for all CPUs: the total, the spread between runs, the cost of an operation,
+// and what stands out.
+func afterwards(rec *Record, r *Result, s Summary) [][]string {
+	var lines [][]string
+	rate, words := s.Rate, wordingOf(rec.Session.Unit)
 	if r.Producers > 1 {
-		p.line(fmt.Sprintf("total: %s %s %s (%s, %s)", r.Op, plusMinus(rate.N, rate.Mean, rate.StdDev, mega), words.rate,
-			count(r.Producers, "producer"), count(rate.N, "run")))
+		lines = append(lines, []string{fmt.Sprintf("total: %s %s %s (%s, %s)", r.Op, plusMinus(rate.N, rate.Mean, rate.StdDev, mega), words.rate,
+			count(r.Producers, "producer"), count(rate.N, "run"))})
 	}
 	runs := []string{count(rate.N, "run") + ":"}
 	if rate.N > 1 {
@@ -131,10 +135,14 @@ func afterwards(p *page, r *Result, s Summary, words wording) {
 	} else {
 		runs = append(runs, fmt.Sprintf("95 %% interval needs %s", count(stats.MinInterval, "run")))
 	}
-	p.pieces(runs)
+	lines = append(lines, runs)
 	if s.Cost != nil {
-		p.pieces(costPieces(s.Cost, words))
+		lines = append(lines, costPieces(s.Cost, words))
 	}
+	if remark := remarkLine(rec, []Summary{s}); remark != "" {
+		lines = append(lines, []string{remark})
+	}
+	return lines
 }
 
 func costPieces(c *Cost, words wording) []string {
@@ -163,7 +171,7 @@ func quiet(p *page, rec *Record) {
 		}
 		var fields []string
 		for _, c := range keys {
-			fields = append(fields, c.cells[i])
+			fields = append(fields, clean(c.cells[i]))
 		}
 		p.cpuLine(strings.Join(append(fields, rates...), " "))
 	}

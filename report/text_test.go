@@ -206,6 +206,7 @@ func TestNoTimeInExactMode(t *testing.T) {
 		rec := exact(make())
 		for _, to := range []string{
 			string(write(t, rec, toText)), string(write(t, rec, toQuiet)), string(write(t, rec, toJSON)), string(write(t, rec, toJSONL)),
+			string(write(t, rec, toCSV)), string(write(t, rec, toGo)), string(write(t, rec, toMarkdown)),
 		} {
 			if m := unit.FindString(to); m != "" {
 				t.Errorf("%s: %q in:\n%s", name, m, to)
@@ -217,6 +218,9 @@ func TestNoTimeInExactMode(t *testing.T) {
 func TestNoNaN(t *testing.T) {
 	for name, make := range texts {
 		text := string(write(t, make(), toText)) + string(write(t, make(), toQuiet))
+		for _, to := range tables {
+			text += string(write(t, make(), to))
+		}
 		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || strings.Contains(text, "+Inf") {
 			t.Errorf("%s:\n%s", name, text)
 		}
@@ -240,6 +244,9 @@ func TestWriteErrors(t *testing.T) {
 		"quiet": func(w io.Writer) Writer { return NewText(w, TextOptions{Quiet: true}) },
 		"json":  NewJSON,
 		"jsonl": NewJSONL,
+		"csv":   NewCSV,
+		"go":    NewGo,
+		"md":    NewMarkdown,
 	} {
 		for n := range 5 {
 			w := to(&failing{n})

@@ -59,13 +59,13 @@ const Confidence = 0.95
 // median between them with a probability of 1 - 2/2^n, which is at least 0.95 from n = 6.
 const MinInterval = 6
 
-// Interval is where the median of a population is likely to be, whatever the distribution: it takes values from a
-// sample by their rank.
+// Interval is where the median of a population is likely to be, or the ratio of two populations, whatever the
+// distribution: it takes values, or quotients of them, by their rank.
 type Interval struct {
-	Center     float64 `json:"center"` // the sample's median
+	Center     float64 `json:"center"` // the sample's median, or the median of the quotients
 	Lo         float64 `json:"lo"`
 	Hi         float64 `json:"hi"`
-	Confidence float64 `json:"confidence"` // what the ranks really give: Confidence or more
+	Confidence float64 `json:"confidence"` // what the ranks really give: what was asked for, or more
 }
 
 // MedianInterval gives the interval of values. It is not ok for fewer than MinInterval values, and for values that are
