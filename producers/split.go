@@ -31,6 +31,7 @@ type Split struct {
 	Pass   uint64 // operations in a pass, at least 1
 	Passes uint64 // passes in a batch, at least 1
 	Whole  bool   // a call cannot do a part of a pass
+	Most   uint64 // operations of a call, whatever the time; 0 for MaxLoop
 	// Call does count operations from number first of a pass on, passes times.
 	Call func(first, count, passes uint32) (Done, error)
 	// Aborted reports whether the batch is to end at once.
@@ -83,7 +84,11 @@ func (s *Split) All() (ops uint64, err error) {
 
 // call does the next call of the batch.
 func (s *Split) call() (Done, error) {
-	s.limit = min(max(s.limit, firstCall), MaxLoop)
+	most := s.Most
+	if most == 0 {
+		most = MaxLoop
+	}
+	s.limit = min(max(s.limit, firstCall), most)
 	var first, count, passes uint64
 	if s.pos > 0 || (!s.Whole && s.Pass > s.limit) {
 		first, count, passes = s.pos, even(s.Pass-s.pos, s.limit), 1

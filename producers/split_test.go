@@ -89,6 +89,16 @@ func TestSplitLength(t *testing.T) {
 	}
 }
 
+// Calls can be bound in number, too.
+func TestSplitMost(t *testing.T) {
+	m := &machine{t: t, nsPer: 1}
+	s := Split{Pass: 1, Passes: 1e6, Whole: true, Most: 1000, Call: m.call, Aborted: never}
+	got, err := s.Batch()
+	if err != nil || got.Ops != 1e6 || m.long > 1500 {
+		t.Errorf("%d operations, a call of %d, %v; want 1000000 and at most 1500", got.Ops, m.long, err)
+	}
+}
+
 // A sample belongs to one CPU; what ran after a move is not lost.
 func TestSplitMove(t *testing.T) {
 	m := &machine{t: t, nsPer: 40, cpu: func(call int) int { return call / 3 % 2 }}
