@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bpfbench/bench/harness"
+	"bpfbench/report"
 )
 
 const intro = `bench measures what BPF maps, BPF programs and kernel probes cost, on the running kernel.`
@@ -24,8 +26,23 @@ const firstSteps = `To begin with, as root:
   bench bpf-hashmap-lookup -h   what one measures, and its flags
 `
 
-// runFunc measures a benchmark as its options, and its own flags, say.
-type runFunc func(ctx context.Context, b *harness.Benchmark, o *options, flags *pflag.FlagSet) error
+// request is what a command line asks for.
+type request struct {
+	opts    *options
+	flags   *pflag.FlagSet
+	entries func() ([]entry, error) // what to measure; its errors are the user's mistakes
+	text    func(io.Writer, report.TextOptions) report.Writer
+}
+
+// entry is a configuration of a benchmark.
+type entry struct {
+	benchmark *harness.Benchmark
+	config    harness.Config
+	varied    []string // parameters that a sweep varies
+}
+
+// runFunc measures what a command line asks for and reports it.
+type runFunc func(ctx context.Context, req request) error
 
 // newRoot builds the whole command line: the benchmarks are its commands, each of which is run by run.
 func newRoot(run runFunc) *cobra.Command {
@@ -54,7 +71,7 @@ func newRoot(run runFunc) *cobra.Command {
 	for _, b := range harness.All() {
 		root.AddCommand(benchmarkCommand(b, run))
 	}
-	root.AddCommand(vmCommand())
+	root.AddCommand(fetchargCommand(run), vmCommand(), reportCommand(), compareCommand(), doctorCommand())
 	return root
 }
 
@@ -72,7 +89,10 @@ func benchmarkCommand(b *harness.Benchmark, run runFunc) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), b, opts, cmd.Flags()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			entries := func() ([]entry, error) { return configurations(b, cmd.Flags(), opts.sweeps) }
+			return run(cmd.Context(), request{opts: opts, flags: cmd.Flags(), entries: entries, text: report.NewText})
+		},
 	}
 	fs := cmd.Flags()
 	cfg.Flags(fs)
@@ -134,7 +154,7 @@ func nameFirst(args []string) []string {
 	}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.SetNormalizeFunc(eitherDash())
-	known := map[string]bool{"help": true, "completion": true, "vm": true}
+	known := map[string]bool{"help": true, "completion": true, "vm": true, "fetcharg": true, "report": true, "compare": true, "doctor": true}
 	new(options).bind(flags)
 	for _, b := range harness.All() {
 		known[b.Name] = true

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"bpfbench/internal/testutils"
+	"bpfbench/internal/tracefs"
 	"bpfbench/report"
 )
 
@@ -48,7 +51,18 @@ func output(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, status int) {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	return out.String(), withoutWarnings(errs.String()), cmd.ProcessState.ExitCode()
+}
+
+// withoutWarnings leaves out what depends on the machine and on what else it does.
+func withoutWarnings(stderr string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(stderr) {
+		if !strings.HasPrefix(line, "bench: warning: ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // quick makes noop take a few milliseconds.
@@ -134,7 +148,7 @@ func TestUsage(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for args, want := range map[string]string{
-		"-l":               "Available benchmarks:\n- bpf-hashmap-lookup\n- noop\n",
+		"-l":               "Available benchmarks:\n- bpf-hashmap-lookup\n",
 		"--version":        "bench ",
 		"-h":               "bench -a bpf-hashmap-lookup --key_size=4",
 		"noop -h":          "Not timed",
@@ -348,4 +362,56 @@ func TestFailed(t *testing.T) {
 	if status != exitFailed || strings.Contains(stdout, "failed") || !strings.HasPrefix(stderr, "bench: bpf-hashmap-lookup: ") {
 		t.Errorf("exit status %d, %q, %q; want 1 and the reason as a message", status, stdout, stderr)
 	}
+}
+
+// A session that is killed leaves its event and its trace instance; the next one removes them.
+func TestKilled(t *testing.T) {
+	testutils.NeedsBPF(t)
+	undo, err := tracefs.Mount()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		if err := undo(); err != nil {
+			t.Error(err)
+		}
+	}()
+	left := 0
+	for i := range 8 {
+		cmd := command("--wait", "-d60", "-w0", "fetcharg-uprobe", "--args=3")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(20*i+rand.IntN(60)) * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		left += len(leftovers(t))
+		if _, stderr, status := bench(t, quick()...); status != exitDone {
+			t.Fatalf("the next: exit status %d, %q", status, stderr)
+		}
+		if now := leftovers(t); len(now) > 0 {
+			t.Errorf("the next left %q of what a killed one left", now)
+		}
+	}
+	if left == 0 {
+		t.Skip("none of them was killed while it had anything: no uprobe events here?")
+	}
+}
+
+// leftovers are our events and instances in tracefs.
+func leftovers(t *testing.T) []string {
+	t.Helper()
+	events, err := tracefs.Events()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob("/sys/kernel/tracing/instances/" + tracefs.Prefix + "*")
+	for _, e := range events {
+		if strings.Contains(e, ":"+tracefs.Prefix) {
+			left = append(left, e)
+		}
+	}
+	return left
 }

@@ -15,6 +15,15 @@ import (
 // width is that of the terminals that help is laid out for.
 const width = 80
 
+// wrap breaks s into lines of at most n characters, between words.
+func wrap(s string, n int) string {
+	lines := strings.Split(text.WrapSoft(s, n), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
 // printList lists the benchmarks in the words of the kernel's own bench.
 func printList(w io.Writer) error {
 	var b strings.Builder
@@ -32,7 +41,7 @@ func help(cmd *cobra.Command, _ []string) {
 	if what == "" {
 		what = cmd.Short
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n", text.WrapSoft(what, width))
+	fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n", wrap(what, width))
 	if !cmd.HasParent() {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", firstSteps)
 	}

@@ -11,13 +11,16 @@ import (
 
 // allowed is the tree of imports of docs/design.md: what a package, or all below a folder, may import of this module.
 var allowedImports = map[string][]string{
-	"bench":         {"bench/suite", "bench/harness", "report", "internal", "producers", "progs"},
+	"bench":         {"bench/suite", "bench/harness", "report", "report/plot", "internal"},
 	"bench/suite":   {"bench/harness", "report", "internal", "producers", "progs", "consumers", "fetcharg"},
 	"bench/harness": {"report", "internal/cpuset"},
 	"report":        {"report/stats"},
 	"report/stats":  {},
+	"report/plot":   {"report", "report/stats"},
 	"progs":         {},
 	"producers":     {"report", "internal"},
+	"consumers":     {"report", "internal"},
+	"fetcharg":      {},
 	"internal":      {"report", "internal"},
 }
 

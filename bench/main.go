@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	_ "bpfbench/bench/suite"
 	"bpfbench/internal/vm"
 )
 
@@ -20,6 +19,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1 // a run failed, or what was named cannot run here
 	exitUsage       = 2
+	exitWorse       = 3 // compare found a regression
 	exitInterrupted = 130
 )
 

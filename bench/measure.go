@@ -6,24 +6,28 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/spf13/pflag"
 
 	"bpfbench/bench/harness"
 	"bpfbench/internal/host"
+	"bpfbench/internal/jit"
 	"bpfbench/internal/lock"
+	"bpfbench/internal/tracefs"
 	"bpfbench/report"
 )
 
-// measure runs benchmark b as the flags say and reports it.
-func measure(ctx context.Context, b *harness.Benchmark, o *options, flags *pflag.FlagSet) error {
-	rec, jobs, err := prepare(b, o, flags)
+// measure runs what is asked for on this machine and reports it.
+func measure(ctx context.Context, req request) error {
+	o := req.opts
+	rec, jobs, err := prepare(req)
 	if err != nil {
 		return usageError{err}
 	}
-	held, err := lock.Acquire(ctx, lock.Options{Wait: o.wait, What: b.Name})
+	held, err := lock.Acquire(ctx, lock.Options{Wait: o.wait, What: rec.Results[0].Benchmark})
 	if err != nil {
 		if ctx.Err() != nil {
 			return exitError(exitInterrupted)
@@ -31,12 +35,16 @@ func measure(ctx context.Context, b *harness.Benchmark, o *options, flags *pflag
 		return err
 	}
 	defer held.Release()
-	outs, err := o.openOutputs(os.Stdout)
+	if err := cleanUp(os.Stderr); err != nil {
+		return err
+	}
+	rec.Session.Warnings = host.Disturbances()
+	outs, err := o.openOutputs(os.Stdout, req.text)
 	if err != nil {
 		return err
 	}
 	prog := newProgress(os.Stderr, o, rec)
-	runner := &harness.Runner{Plan: rec.Session.Plan, Writers: append(outs.writers, prog), Starting: prog.starting}
+	runner := &harness.Runner{Plan: rec.Session.Plan, Writers: slices.Concat([]report.Writer{adviser{}}, outs.writers, []report.Writer{prog}), Starting: prog.starting}
 	if o.verbose {
 		runner.Refused = func(_ int, err error) { printVerifierLog(os.Stderr, err) }
 	}
@@ -45,27 +53,48 @@ func measure(ctx context.Context, b *harness.Benchmark, o *options, flags *pflag
 		return err
 	}
 	tell(os.Stderr, rec, outs.text && !o.quiet && len(rec.Results) > 1)
+	if err := o.draw(rec); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(rec.Results, func(r *report.Result) bool { return r.Status == report.Skipped }) {
+		fmt.Fprintf(os.Stderr, "bench: a guest with another kernel may run what is skipped: bench vm -- %s\n", strings.Join(os.Args[1:], " "))
+	}
 	return verdict(rec)
 }
 
+// cleanUp removes what a session left that was killed, and says so on w. The caller holds the lock, so no other is alive.
+func cleanUp(w io.Writer) error {
+	removed, errEvents := tracefs.CleanUp()
+	if len(removed) > 0 {
+		fmt.Fprintf(w, "bench: removed what a bench left that was killed: %s\n", strings.Join(removed, ", "))
+	}
+	restored, errJIT := jit.Restore()
+	if restored != "" {
+		fmt.Fprintf(w, "bench: restored net.core.bpf_jit_enable=%s, which a bench had switched that was killed\n", restored)
+	}
+	return errors.Join(errEvents, errJIT)
+}
+
 // prepare returns the record and the jobs that fill it. Its errors are the user's mistakes, all of them.
-func prepare(b *harness.Benchmark, o *options, flags *pflag.FlagSet) (*report.Record, []*harness.Job, error) {
-	plan, errPlan := o.plan()
-	job, warnings, errWorkers := o.workers(b, flags)
-	cfgs, varied, errConfigs := configurations(b, flags, o.sweeps)
-	if err := errors.Join(errPlan, errWorkers, errConfigs); err != nil {
+func prepare(req request) (*report.Record, []*harness.Job, error) {
+	plan, errPlan := req.opts.plan()
+	entries, errEntries := req.entries()
+	if err := errors.Join(errPlan, errEntries); err != nil {
 		return nil, nil, err
 	}
 	rec := &report.Record{Schema: report.Schema, Session: report.Session{
 		Tool: toolVersion(), Args: os.Args[1:], Unit: report.Nanoseconds, Start: time.Now().Truncate(time.Second), Plan: plan, Hosts: []report.Host{host.Facts()},
 	}}
 	var jobs []*harness.Job
-	for _, cfg := range cfgs {
-		one := *job
-		one.Config = cfg
-		jobs = append(jobs, &one)
+	for _, e := range entries {
+		job, warnings, err := req.opts.workers(e.benchmark, req.flags)
+		if err != nil {
+			return nil, nil, err
+		}
+		job.Config = e.config
+		jobs = append(jobs, job)
 		rec.Results = append(rec.Results, &report.Result{
-			Benchmark: b.Name, Op: b.Op, Params: cfg.Params(), Facts: cfg.Facts(), Varied: varied,
+			Benchmark: e.benchmark.Name, Op: e.benchmark.Op, Params: e.config.Params(), Facts: e.config.Facts(), Varied: e.varied,
 			Producers: job.Producers, Consumers: job.Consumers, Pinned: job.ProdCPUs != nil, Warnings: warnings,
 		})
 	}
@@ -82,12 +111,15 @@ func tell(w io.Writer, rec *report.Record, reasonsTold bool) {
 			fmt.Fprintf(w, "bench: %s\n", line)
 		}
 	}
+	for _, warning := range rec.Session.Warnings {
+		say("warning: %s", warning)
+	}
 	for _, r := range rec.Results {
 		if r.Reason != "" && !reasonsTold {
-			say("%s: %s: %s", r.Benchmark, r.Status, r.Reason)
+			say("%s: %s: %s", title(rec, r), r.Status, r.Reason)
 		}
 		for _, warning := range r.Warnings {
-			say("warning: %s: %s", r.Benchmark, warning)
+			say("warning: %s: %s", title(rec, r), warning)
 		}
 	}
 	if rec.Session.Interrupted {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -15,6 +16,7 @@ import (
 	"bpfbench/internal/cpuset"
 	"bpfbench/internal/number"
 	"bpfbench/report"
+	"bpfbench/report/plot"
 )
 
 // options are the flags that every benchmark has.
@@ -27,7 +29,7 @@ type options struct {
 	sweeps               []string
 	seed                 uint64
 	formats              []string
-	output               string
+	output, plot         string
 	quiet, verbose       bool
 	wait                 bool
 
@@ -47,11 +49,17 @@ func (o *options) bind(fs *pflag.FlagSet) {
 	fs.Var(&o.consCPUs, "cons-affinity", "CPUs of the consumers; implies -a")
 	fs.StringArrayVar(&o.sweeps, "sweep", nil, "measure each value: `PARAM=VALUES`, as nr_entries=4096:65536:4096, =1,10,100 or =4:1024:x2; given again: each combination")
 	number.Var(fs, &o.seed, "seed", 0, "seed of the order in which configurations take turns; 0 takes a new one")
-	fs.StringArrayVar(&o.formats, "format", nil, "text, json or jsonl, to the standard output or to a file: `F[=FILE]`; may be given again")
-	fs.StringVarP(&o.output, "output", "o", "", "write the record to `FILE` as well; the same as --format jsonl=FILE")
-	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print only the numbers")
+	o.bindOutput(fs)
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "say what is being done, and print the verifier's log when it refuses a program")
 	fs.BoolVar(&o.wait, "wait", false, "wait while another bench measures on this machine")
+}
+
+// bindOutput binds the flags on where a record goes, which stored ones have, too.
+func (o *options) bindOutput(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.formats, "format", nil, strings.Join(formatNames(), ", ")+", to the standard output or to a file: `F[=FILE]`; may be given again")
+	fs.StringVarP(&o.output, "output", "o", "", "write the record to `FILE` as well; the same as --format jsonl=FILE")
+	fs.StringVar(&o.plot, "plot", "", "draw it into `FILE`: .svg or .png")
+	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print only the numbers")
 }
 
 // maxRuns bounds --runs: with more, a run has no time left.
@@ -64,6 +72,11 @@ func (o *options) plan() (report.Plan, error) {
 		p.Seed = uint64(rand.Uint32()) + 1
 	}
 	errs := []error{number.Within("runs", o.runs, 1, maxRuns)}
+	if o.plot != "" {
+		if err := plot.CheckPath(o.plot); err != nil {
+			errs = append(errs, fmt.Errorf("--plot=%s: %w", o.plot, err))
+		}
+	}
 	if o.duration == 0 {
 		errs = append(errs, errors.New("--duration=0: must be above 0"))
 	}

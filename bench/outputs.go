@@ -13,13 +13,14 @@ import (
 // formats are the writers by the name that --format knows them by.
 var formats = []struct {
 	name string
-	make func(w io.Writer, o *options) report.Writer
+	make func(io.Writer) report.Writer
 }{
-	{"text", func(w io.Writer, o *options) report.Writer {
-		return report.NewText(w, report.TextOptions{Quiet: o.quiet, Live: true})
-	}},
-	{"json", func(w io.Writer, _ *options) report.Writer { return report.NewJSON(w) }},
-	{"jsonl", func(w io.Writer, _ *options) report.Writer { return report.NewJSONL(w) }},
+	{"text", nil}, // as the command shows it
+	{"json", report.NewJSON},
+	{"jsonl", report.NewJSONL},
+	{"csv", report.NewCSV},
+	{"go", report.NewGo},
+	{"markdown", report.NewMarkdown},
 }
 
 func formatNames() []string {
@@ -33,14 +34,15 @@ func formatNames() []string {
 // outputs are where a session's record goes.
 type outputs struct {
 	writers []report.Writer
+	newText func(io.Writer) report.Writer
 	text    bool // one of them is the text on the standard output
 	files   []*lateFile
 }
 
 // openOutputs opens what --format and -o name, before anything is measured: text on the standard output, unless a format
 // without a file takes its place.
-func (o *options) openOutputs(stdout io.Writer) (_ *outputs, err error) {
-	outs := &outputs{}
+func (o *options) openOutputs(stdout io.Writer, text func(io.Writer, report.TextOptions) report.Writer) (_ *outputs, err error) {
+	outs := &outputs{newText: func(w io.Writer) report.Writer { return text(w, report.TextOptions{Quiet: o.quiet, Live: true}) }}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, outs.close())
@@ -71,22 +73,26 @@ func (o *options) openOutputs(stdout io.Writer) (_ *outputs, err error) {
 		default:
 			onStdout = name
 		}
-		if err := outs.add(name, w, o); err != nil {
+		if err := outs.add(name, w); err != nil {
 			return outs, err
 		}
 	}
 	if onStdout == "" {
 		onStdout = "text"
-		err = outs.add("text", stdout, o)
+		err = outs.add("text", stdout)
 	}
 	outs.text = onStdout == "text"
 	return outs, err
 }
 
-func (outs *outputs) add(name string, w io.Writer, o *options) error {
+func (outs *outputs) add(name string, w io.Writer) error {
 	for _, f := range formats {
 		if f.name == name {
-			outs.writers = append(outs.writers, f.make(w, o))
+			make := f.make
+			if make == nil {
+				make = outs.newText
+			}
+			outs.writers = append(outs.writers, make(w))
 			return nil
 		}
 	}
@@ -126,4 +132,15 @@ func (f *lateFile) Write(p []byte) (int, error) {
 		}
 	}
 	return f.File.Write(p)
+}
+
+// adviser adds to the results what stands out in them, before the other writers see the end.
+type adviser struct{}
+
+func (adviser) Begin(*report.Record) error    { return nil }
+func (adviser) Run(*report.Record, int) error { return nil }
+
+func (adviser) End(rec *report.Record) error {
+	report.Advise(rec)
+	return nil
 }

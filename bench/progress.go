@@ -32,22 +32,27 @@ func newProgress(w *os.File, o *options, rec *report.Record) *progress {
 
 // starting says which run comes next.
 func (p *progress) starting(round, job int) {
-	r := p.rec.Results[job]
-	var values []string
-	for _, param := range r.Params {
-		for _, varied := range r.Varied {
-			if param.Name == varied {
-				values = append(values, fmt.Sprintf("%s=%v", param.Name, param.Value))
-			}
-		}
-	}
-	what := strings.Join(values, " ")
+	what := title(p.rec, p.rec.Results[job])
 	if p.lines {
-		fmt.Fprintf(p.w, "bench: %s: run %d of %d\n", strings.TrimSpace(r.Benchmark+" "+what), round+1, p.rec.Session.Plan.Runs)
+		fmt.Fprintf(p.w, "bench: %s: run %d of %d\n", what, round+1, p.rec.Session.Plan.Runs)
 	}
 	if p.bar != nil {
 		p.bar.Describe(what)
 	}
+}
+
+// title is the name of a result's benchmark and the parameters that tell it from the others.
+func title(rec *report.Record, r *report.Result) string {
+	words := []string{r.Benchmark}
+	for _, name := range rec.Varying() {
+		if p, ok := r.Param(name); ok {
+			words = append(words, fmt.Sprintf("%s=%v", name, p.Value))
+		}
+	}
+	if len(rec.Session.Hosts) > 1 {
+		words = append(words, "on", rec.Kernel(r))
+	}
+	return strings.Join(words, " ")
 }
 
 func (p *progress) Begin(*report.Record) error { return nil }

@@ -19,17 +19,17 @@ type setting struct{ name, value string }
 const maxConfigs = 10000
 
 // configurations returns the configurations of b that the flags ask for: one, or each point of the sweeps.
-func configurations(b *harness.Benchmark, flags *pflag.FlagSet, sweeps []string) (cfgs []harness.Config, varied []string, err error) {
+func configurations(b *harness.Benchmark, flags *pflag.FlagSet, sweeps []string) (entries []entry, err error) {
 	points, varied, err := sweepPoints(b, sweeps)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var errs []error
 	seen := make(map[string]bool) // as points have mistakes in common
 	for _, point := range points {
 		cfg, err := configure(b, flags, point)
 		if err == nil {
-			cfgs = append(cfgs, cfg)
+			entries = append(entries, entry{b, cfg, varied})
 			continue
 		}
 		for _, problem := range flatten(err) {
@@ -39,7 +39,7 @@ func configurations(b *harness.Benchmark, flags *pflag.FlagSet, sweeps []string)
 			}
 		}
 	}
-	return cfgs, varied, errors.Join(errs...)
+	return entries, errors.Join(errs...)
 }
 
 // configure returns one configuration: what is set in flags, and then the settings of a point.

@@ -68,9 +68,7 @@ func vmCommand() *cobra.Command {
 		if err := g.check(); err != nil {
 			return usageError{fmt.Errorf("vm: %w", err)}
 		}
-		root := newRoot(func(ctx context.Context, b *harness.Benchmark, o *options, flags *pflag.FlagSet) error {
-			return g.measure(ctx, b, o, flags, inner)
-		})
+		root := newRoot(func(ctx context.Context, req request) error { return g.measure(ctx, req, inner) })
 		root.SetArgs(nameFirst(inner))
 		root.SetOut(cmd.OutOrStdout())
 		root.SetErr(cmd.ErrOrStderr())
@@ -114,8 +112,9 @@ func (g *guestOptions) check() error {
 	return errors.Join(errs...)
 }
 
-// measure runs benchmark b in guests, with command line inner, and reports it as a run on the host is reported.
-func (g *guestOptions) measure(ctx context.Context, b *harness.Benchmark, o *options, flags *pflag.FlagSet, inner []string) (err error) {
+// measure runs what is asked for in guests, with command line inner, and reports it as a run on the host is reported.
+func (g *guestOptions) measure(ctx context.Context, req request, inner []string) (err error) {
+	o := req.opts
 	o.usable = func() ([]int, error) {
 		cpus := make([]int, g.smp)
 		for i := range cpus {
@@ -123,29 +122,50 @@ func (g *guestOptions) measure(ctx context.Context, b *harness.Benchmark, o *opt
 		}
 		return cpus, nil
 	}
-	if g.exact && o.seed == 0 {
-		o.seed = 1 // so that two sessions are alike
+	if g.exact {
+		g.exactDefaults(o, req.flags)
 	}
-	one, jobs, err := prepare(b, o, flags)
+	one, jobs, err := prepare(req)
 	if err != nil {
 		return usageError{err}
 	}
-	s := &guestSession{g: g, configs: len(jobs), rec: one, quiet: o.quiet, args: append(slices.Clone(inner), fmt.Sprintf("--seed=%d", one.Session.Plan.Seed))}
+	s := &guestSession{g: g, configs: len(jobs), rec: one, quiet: o.quiet, args: append(slices.Clone(inner),
+		fmt.Sprintf("--seed=%d", one.Session.Plan.Seed), "--duration="+o.duration.String(), "--warmup="+o.warmup.String())}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.plan(); err != nil {
 		return err
 	}
-	outs, err := o.openOutputs(os.Stdout)
+	outs, err := o.openOutputs(os.Stdout, req.text)
 	if err != nil {
 		return err
 	}
-	s.writers = append(outs.writers, newProgress(os.Stderr, o, s.rec))
+	s.writers = slices.Concat([]report.Writer{adviser{}}, outs.writers, []report.Writer{newProgress(os.Stderr, o, s.rec)})
 	err = s.run(ctx)
 	if err = errors.Join(err, outs.close()); err != nil {
 		return err
 	}
 	tell(os.Stderr, s.rec, outs.text && !o.quiet && len(s.rec.Results) > 1)
+	if err := o.draw(s.rec); err != nil {
+		return err
+	}
+	if len(s.kernels) > 1 && outs.text && !o.quiet && verdict(s.rec) == nil {
+		return s.compare(os.Stdout)
+	}
 	return verdict(s.rec)
+}
+
+// exactDefaults are other defaults for what counts instructions: the same order of runs every time, and a tenth of the
+// length, as there is no noise to average out and emulation takes its time.
+func (g *guestOptions) exactDefaults(o *options, flags *pflag.FlagSet) {
+	if o.seed == 0 {
+		o.seed = 1
+	}
+	if !flags.Changed("duration") {
+		o.duration /= 10
+	}
+	if !flags.Changed("warmup") {
+		o.warmup /= 10
+	}
 }
 
 // guestSession is a session whose runs take place in guests. Its results are those of the first kernel, then of the next.
@@ -352,10 +372,22 @@ func (s *guestSession) end(ctx context.Context) error {
 	return err
 }
 
+// compare says what the other kernels are against the first.
+func (s *guestSession) compare(w io.Writer) error {
+	c, err := report.CompareHosts(s.rec, report.CompareOptions{})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return c.WriteText(w)
+}
+
 // measureInGuest is measure inside a guest: the host has the outputs, so all that is told is the record.
 func measureInGuest(task vm.Task, records io.Writer) runFunc {
-	return func(ctx context.Context, b *harness.Benchmark, o *options, flags *pflag.FlagSet) error {
-		rec, jobs, err := prepare(b, o, flags)
+	return func(ctx context.Context, req request) error {
+		rec, jobs, err := prepare(req)
 		if err != nil {
 			return usageError{err}
 		}
@@ -367,7 +399,7 @@ func measureInGuest(task vm.Task, records io.Writer) runFunc {
 		if task.Round >= 0 {
 			runner.Rounds = []int{task.Round}
 		}
-		if o.verbose {
+		if req.opts.verbose {
 			runner.Refused = func(_ int, err error) { printVerifierLog(os.Stderr, err) }
 		}
 		if err := runner.Run(ctx, rec, jobs); err != nil {

@@ -38,8 +38,9 @@ type Session struct {
 	Start time.Time `json:"start,omitzero"` // zero in exact mode
 	Plan  Plan      `json:"plan"`
 	// Hosts are the kernels that were measured: one, or each of several guests.
-	Hosts       []Host `json:"hosts"`
-	Interrupted bool   `json:"interrupted,omitempty"`
+	Hosts       []Host    `json:"hosts"`
+	Warnings    []Warning `json:"warnings,omitempty"` // of the machine, when the session began
+	Interrupted bool      `json:"interrupted,omitempty"`
 }
 
 // Plan is how every configuration of the session is measured.
