@@ -50,10 +50,13 @@ func (c *checker) ofKernel(e Expr) {
 	at, text := Pos(e.Column()), Text(e)
 	switch e.(type) {
 	case Var:
-		if c.kind.function() {
+		switch {
+		case c.kind.function():
 			c.entry(at, text)
-		} else if c.kind.User() {
+		case c.kind.User():
 			c.fail(at, text, "%s has no parameters by name: expected a register or another expression", c.title())
+		case c.arg.String() == "if":
+			c.fail(at, text, "the kernel would take it for the begin of a filter: expected $if, or a name before it")
 		}
 	case Current:
 		if c.kind.User() {

@@ -66,7 +66,7 @@ var corpus = []struct {
 	{[]Kind{Uretprobe}, []string{`$retval->x`, `$retvalx`, `+0($retval):string`}},
 	{[]Kind{Eprobe}, []string{
 		`$prev_pid`, `a=$prev_pid:u32`, `$nosuch`, `$common_pid`, `$prev_comm`, `a=$prev_comm:string`, `a=+0($prev_comm):string`, `a=$prev_comm:symstr`, `a=$prev_pid:string`, `a=$prev_pid:string[2]`, `a=$prev_pid:symstr`, `a=$prev_pid:u8[2]`, `a=+0($prev_comm):u8[4]`, `a=$prev_pid:char`, `a=$prev_pid:b4@0/32`, `a=$prev_pid:%pd`,
-		`prev_pid`, `a=prev_pid:u32`, `a=nosuch`, `comm`, `+0(prev_pid)`, `prev_pid=$prev_pid prev_pid`, `$prev_pid $prev_pid`, `$prev_pid prev_pid`, `prev_pid->x`, `$prev_pid->x`, `$arg1`, `$arg*`, `$prev_pid.x`,
+		`prev_pid`, `a=prev_pid:u32`, `a=nosuch`, `comm`, `+0(prev_pid)`, `prev_pid=$prev_pid prev_pid`, `$prev_pid $prev_pid`, `$prev_pid prev_pid`, `prev_pid->x`, `$prev_pid->x`, `$arg1`, `$arg*`, `$prev_pid.x`, `if`, `$prev_pid if`, `$prev_pid if prev_pid==1`,
 		`(task_struct)prev_pid->pid`, `(task_struct)$prev_pid->pid`, `(task_struct)(+0($prev_pid))->pid`, `(task_struct)nosuch->pid`, `this_cpu_ptr($prev_pid)`, `+u0($prev_pid):ustring`, nest(12, "$prev_pid"),
 	}},
 }

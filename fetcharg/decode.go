@@ -27,7 +27,7 @@ func (Fault) String() string { return "(fault)" }
 
 // Decode returns the values of all the fields of a record, which begins with common_type and has the byte order of this
 // machine. A string is what the kernel prints: it ends at the first zero byte, even if that is after its recorded length
-// (6.12 records symstr without one).
+// (symstr is recorded without one).
 func (f *Format) Decode(record []byte) ([]Value, error) {
 	values := make([]Value, 0, len(f.Fields))
 	for _, field := range f.Fields {

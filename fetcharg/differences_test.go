@@ -38,6 +38,7 @@ var differences = []difference{
 	{[]Kind{Fprobe}, []string{`$retval`, `a=$retval:u32`, `a=$retval:symstr`}, v6_5, Version{}, "it makes it a probe at the return"},
 	{[]Kind{Uretprobe}, []string{`$retval->x`, `$retvalx`}, v6_6, Version{}, "text after $retval is ignored"},
 	{lexed, []string{many(129, `\0:u8`)}, Version{}, Version{6, 12}, "arguments after the 128th are left out"},
+	{[]Kind{Eprobe}, []string{`$prev_pid if prev_pid==1`}, Version{}, Version{}, "a filter is none of the arguments"},
 
 	// Laxer: what BTF and the table of symbols have.
 	{entries, []string{`$arg9`, `nosuch`, `a=FILE:string`}, v6_5, Version{}, "the function is not known"},

@@ -59,7 +59,7 @@
 //   - In eprobes $comm and \"STRING" are recorded as addresses, unless their type is string.
 //   - In eprobes of 6.1 a field that is a char pointer is one byte of it, sign-extended: it cannot be dereferenced.
 //   - 6.1 reads @+OFFSET at twice the offset.
-//   - 6.12 records symstr without a zero byte at its end, so that the next text of the record seems to belong to it.
+//   - symstr is recorded without a zero byte at its end, so that the record's next text is printed with it.
 //   - 7.3 looks an fprobe's and a tprobe's @SYMBOL up when the event is enabled: one that is not there is no error before.
 //   - BTF decides on more than the language: an unnamed $argN is refused if the function has no such parameter, and text
 //     if the parameter is no pointer to char; with a name, neither is looked at.
