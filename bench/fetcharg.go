@@ -20,6 +20,8 @@ type tableOptions struct {
 	probes  []string
 	maxArgs uint64
 	engines []string
+	jits    []string
+	record  string
 	nrLoops uint64
 }
 
@@ -43,7 +45,9 @@ func fetchargCommand(run runFunc) *cobra.Command {
 	own := pflag.NewFlagSet("fetcharg", pflag.ContinueOnError)
 	own.StringSliceVar(&t.probes, "probes", suite.FetchProbes(), "kinds of `probe`")
 	number.Var(own, &t.maxArgs, "max-args", 3, "fetchargs, at most")
-	own.StringSliceVar(&t.engines, "engines", []string{"legacy"}, "`what` evaluates them")
+	own.StringSliceVar(&t.engines, "engines", []string{"legacy"}, "`what` evaluates them: legacy, bpf, native")
+	own.StringSliceVar(&t.jits, "jit", []string{"keep"}, "`states` of the JIT for the bpf engine's programs: keep, on, off")
+	own.StringVar(&t.record, "record", "ringbuf", "`where` the bpf engine's records go: ringbuf, none, perf")
 	number.Var(own, &t.nrLoops, "nr_loops", 20000, "calls in a sample")
 	fs := cmd.Flags()
 	own.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{ownFlag: nil} })
@@ -75,10 +79,10 @@ func (t *tableOptions) entries() ([]entry, error) {
 	}
 	var baselines, cells []entry
 	var targets []string
-	for _, engine := range t.engines {
+	for _, engine := range t.settings() {
 		for _, p := range t.probes {
 			for n := range t.maxArgs + 1 {
-				e, err := t.entry(p, setting{report.ArgsParam, fmt.Sprint(n)}, setting{"engine", engine})
+				e, err := t.entry(p, append([]setting{{report.ArgsParam, fmt.Sprint(n)}}, engine...)...)
 				if err != nil {
 					errs = append(errs, err)
 					continue
@@ -96,6 +100,21 @@ func (t *tableOptions) entries() ([]entry, error) {
 		baselines = append(baselines, e)
 	}
 	return append(baselines, cells...), errors.Join(errs...)
+}
+
+// settings are those of the engines, and of the bpf engine in each state of the JIT.
+func (t *tableOptions) settings() [][]setting {
+	var all [][]setting
+	for _, engine := range t.engines {
+		if engine != "bpf" {
+			all = append(all, []setting{{"engine", engine}})
+			continue
+		}
+		for _, jit := range t.jits {
+			all = append(all, []setting{{"engine", engine}, {"jit", jit}, {"record", t.record}})
+		}
+	}
+	return all
 }
 
 // entry is a configuration of the benchmark fetcharg-name.

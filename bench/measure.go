@@ -21,12 +21,24 @@ import (
 )
 
 // measure runs what is asked for on this machine and reports it.
-func measure(ctx context.Context, req request) error {
+func measure(ctx context.Context, req request) (err error) {
 	o := req.opts
 	rec, jobs, err := prepare(req)
 	if err != nil {
 		return usageError{err}
 	}
+	for _, job := range jobs {
+		if d, ok := job.Config.(interface{ Dump(io.Writer) (bool, error) }); ok {
+			if asked, err := d.Dump(os.Stdout); asked {
+				return err
+			}
+		}
+	}
+	outs, err := o.openOutputs(os.Stdout, req.text)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, outs.close()) }()
 	held, err := lock.Acquire(ctx, lock.Options{Wait: o.wait, What: rec.Results[0].Benchmark})
 	if err != nil {
 		if ctx.Err() != nil {
@@ -39,17 +51,12 @@ func measure(ctx context.Context, req request) error {
 		return err
 	}
 	rec.Session.Warnings = host.Disturbances()
-	outs, err := o.openOutputs(os.Stdout, req.text)
-	if err != nil {
-		return err
-	}
 	prog := newProgress(os.Stderr, o, rec)
 	runner := &harness.Runner{Plan: rec.Session.Plan, Writers: slices.Concat([]report.Writer{adviser{}}, outs.writers, []report.Writer{prog}), Starting: prog.starting}
 	if o.verbose {
 		runner.Refused = func(_ int, err error) { printVerifierLog(os.Stderr, err) }
 	}
-	err = runner.Run(ctx, rec, jobs)
-	if err = errors.Join(err, outs.close()); err != nil {
+	if err := runner.Run(ctx, rec, jobs); err != nil {
 		return err
 	}
 	tell(os.Stderr, rec, outs.text && !o.quiet && len(rec.Results) > 1)

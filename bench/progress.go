@@ -12,7 +12,7 @@ import (
 	"bpfbench/report"
 )
 
-// progress shows how far a session is: a bar on a terminal while several configurations are measured, or with -v a line
+// progress shows how far a session is: a bar on a terminal, or with -v a line
 // for each run. It is a report.Writer, so that it learns of each run's end.
 type progress struct {
 	w     io.Writer
@@ -23,7 +23,7 @@ type progress struct {
 
 func newProgress(w *os.File, o *options, rec *report.Record) *progress {
 	p := &progress{w: w, rec: rec, lines: o.verbose && !o.quiet}
-	if !o.quiet && !o.verbose && len(rec.Results) > 1 && term.IsTerminal(int(w.Fd())) {
+	if !o.quiet && !o.verbose && term.IsTerminal(int(w.Fd())) {
 		p.bar = progressbar.NewOptions(len(rec.Results)*rec.Session.Plan.Runs, progressbar.OptionSetWriter(w), progressbar.OptionClearOnFinish(),
 			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionSetWidth(20))
 	}

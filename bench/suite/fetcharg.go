@@ -14,6 +14,7 @@ import (
 
 	"bpfbench/bench/harness"
 	"bpfbench/fetcharg"
+	"bpfbench/internal/jit"
 	"bpfbench/internal/kernel"
 	"bpfbench/internal/number"
 	"bpfbench/report"
@@ -24,7 +25,6 @@ type fetchKind struct {
 	name    string
 	summary string
 	hook    string // of package kernel
-	letter  string // of its definition
 	kind    fetcharg.Kind
 	targets []fetchTarget // the first that the kernel has
 }
@@ -32,7 +32,7 @@ type fetchKind struct {
 // fetchTarget is something that probes can be put on, and how it is made to be hit.
 type fetchTarget struct {
 	name   string
-	spot   func() (string, error) // where the event's definition puts the probe
+	spot   func() (where string, offset uint64, err error) // the event's Target and Offset
 	driver func(producers int) (*fetchDriver, error)
 	has    func() error // nil where the kernel has it
 	// args are the reference arguments: a register or value, a double dereference, a single dereference.
@@ -124,6 +124,10 @@ type fetchConfig struct {
 	args      uint64 // how many of the reference arguments
 	fetchargs string // arguments of the user's own
 	engine    string
+	record    string // of the bpf engine: what becomes of a record
+	jit       string // of the bpf engine: a jit.State
+	skip      bool   // leave out what the bpf engine cannot express
+	dump      bool   // print the bpf engine's program in place of measuring
 	called    string // of the baseline: the name of the target
 	nrLoops   uint64 // calls in a sample
 
@@ -131,7 +135,18 @@ type fetchConfig struct {
 	parsed []fetcharg.Arg // of fetchargs
 }
 
-const engineLegacy = "legacy"
+// The engines that evaluate fetchargs.
+const (
+	engineLegacy = "legacy" // the kernel's interpreter
+	engineNative = "native" // the compiler of kernels that have one, which they can switch off
+	engineBPF    = "bpf"    // this project's compiler
+)
+
+var (
+	engines = []string{engineLegacy, engineBPF, engineNative}
+	records = []string{"ringbuf", "none", "perf"}
+	jits    = []string{string(jit.Keep), string(jit.On), string(jit.Off)}
+)
 
 func (c *fetchConfig) Flags(fs *pflag.FlagSet) {
 	c.fs = fs
@@ -140,7 +155,11 @@ func (c *fetchConfig) Flags(fs *pflag.FlagSet) {
 	} else {
 		number.Var(fs, &c.args, "args", 0, "how many of the reference arguments are fetched, 0 to 3")
 		fs.StringVar(&c.fetchargs, "fetchargs", "", "`ARGUMENTS` of your own in their place, such as 'a=$arg2 b=+0(+0($arg1)):u32'")
-		fs.StringVar(&c.engine, "engine", engineLegacy, "`what` evaluates them: legacy (the kernel's interpreter)")
+		fs.StringVar(&c.engine, "engine", engineLegacy, "`what` evaluates them: legacy (the kernel's interpreter), bpf (compiled to one BPF program), native (a kernel that compiles them itself)")
+		fs.StringVar(&c.record, "record", records[0], "`where` the bpf engine's records go: ringbuf, none (the last is kept), or perf")
+		fs.StringVar(&c.jit, "jit", jits[0], "`state` of the JIT for the bpf engine's program: keep, on or off")
+		fs.BoolVar(&c.skip, "skip-unsupported", false, "leave out arguments that the bpf engine cannot express")
+		fs.BoolVar(&c.dump, "dump", false, "print the bpf engine's program, and measure nothing")
 	}
 	number.Var(fs, &c.nrLoops, "nr_loops", 20000, "calls in a sample")
 }
@@ -149,7 +168,7 @@ func (c *fetchConfig) FlagValues() map[string][]string {
 	if c.kind.name == fetchBaseline {
 		return map[string][]string{report.TargetFact: c.kind.targetNames()}
 	}
-	return map[string][]string{"engine": {engineLegacy}, "args": {"0", "1", "2", "3"}}
+	return map[string][]string{"engine": engines, "record": records, "jit": jits, "args": {"0", "1", "2", "3"}}
 }
 
 func (c *fetchConfig) Resolve() error {
@@ -160,8 +179,18 @@ func (c *fetchConfig) Resolve() error {
 		}
 		return errors.Join(errs...)
 	}
-	if c.engine != engineLegacy {
-		errs = append(errs, fmt.Errorf("--engine=%s: must be %s", c.engine, engineLegacy))
+	for _, choice := range []struct {
+		flag, value string
+		of          []string
+	}{{"engine", c.engine, engines}, {"record", c.record, records}, {"jit", c.jit, jits}} {
+		if !slices.Contains(choice.of, choice.value) {
+			errs = append(errs, fmt.Errorf("--%s=%s: must be one of %s", choice.flag, choice.value, strings.Join(choice.of, ", ")))
+		}
+	}
+	for _, flag := range []string{"record", "jit", "skip-unsupported", "dump"} {
+		if c.fs.Changed(flag) && c.engine != engineBPF {
+			errs = append(errs, fmt.Errorf("--%s: is for --engine=%s alone", flag, engineBPF))
+		}
 	}
 	if c.fetchargs != "" {
 		if c.fs.Changed("args") {
@@ -187,7 +216,11 @@ func (c *fetchConfig) Params() []report.Param {
 	if c.fetchargs != "" {
 		args = report.Param{Name: "fetchargs", Value: c.fetchargs}
 	}
-	return []report.Param{args, {Name: "engine", Value: c.engine}, loops}
+	params := []report.Param{args, {Name: "engine", Value: c.engine}}
+	if c.engine == engineBPF {
+		params = append(params, report.Param{Name: "jit", Value: c.jit}, report.Param{Name: "record", Value: c.record})
+	}
+	return append(params, loops)
 }
 
 // Facts has what is called: which baseline the result belongs to. In a baseline that is a parameter.

@@ -3,6 +3,7 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"bpfbench/bench/harness"
 	"bpfbench/fetcharg"
+	"bpfbench/internal/kernel"
 	"bpfbench/internal/tracefs"
 	"bpfbench/producers"
 	"bpfbench/report"
@@ -24,6 +26,7 @@ type fetchRun struct {
 	driver *fetchDriver
 	engine fetchEngine // nil for the baseline
 
+	most    uint64    // calls that the driver may make at once; 0 for any number
 	off     sync.Once // switches the event off, for the twin
 	offErr  error
 	enabled atomic.Uint64 // calls while it was on
@@ -35,6 +38,9 @@ type fetchEngine interface {
 	Hits() (uint64, error)
 	// Last are the values that the last event has recorded, as text, by name.
 	Last() (map[string]string, error)
+	// Room is how many hits a call may make, 0 for any number; Reset is called before each call.
+	Room() uint64
+	Reset()
 	Off() error
 	Close() error
 }
@@ -46,20 +52,66 @@ func (r *fetchRun) setup(env harness.Env) (err error) {
 	if r.cfg.kind.name == fetchBaseline {
 		return nil
 	}
-	args, err := r.cfg.list(r.target)
+	ev, err := r.cfg.event(r.target)
 	if err != nil {
 		return err
 	}
-	spot, err := r.target.spot()
-	if err != nil {
+	if others := tracefs.Tracers(ev.Target); others != "" {
+		env.Warn(report.Warning{What: ev.Target + " has other tracers already, whose cost is in the numbers", Remedy: "switch them off: " + others})
+	}
+	if r.engine, err = newEngine(r.cfg, ev); err != nil {
 		return err
 	}
-	legacy, err := newLegacy(r.cfg.kind, spot, args, env.Warn)
-	if err != nil {
-		return err
-	}
-	r.engine = legacy
+	r.most = r.engine.Room() / uint64(env.Producers) * 2 / 3 // as Split may go half beyond
 	return nil
+}
+
+func newEngine(c *fetchConfig, ev fetcharg.Event) (fetchEngine, error) {
+	if c.engine == engineBPF {
+		e, err := newCompiled(c, ev)
+		if err != nil {
+			return nil, err
+		}
+		return e, nil
+	}
+	e, err := newLegacy(ev, c.engine)
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// event is the event of a configuration on a target.
+func (c *fetchConfig) event(t *fetchTarget) (ev fetcharg.Event, err error) {
+	ev = fetcharg.Event{Kind: c.kind.kind, Group: tracefs.Prefix + strconv.Itoa(os.Getpid()), Name: c.kind.name}
+	if ev.Args, err = c.list(t); err != nil {
+		return ev, err
+	}
+	ev.Target, ev.Offset, err = t.spot()
+	return ev, err
+}
+
+// Dump prints the program of the bpf engine, if that is what is asked for.
+func (c *fetchConfig) Dump(w io.Writer) (asked bool, err error) {
+	if !c.dump {
+		return false, nil
+	}
+	t, err := c.kind.target("")
+	if err != nil {
+		return true, err
+	}
+	undo, err := tracefs.Mount()
+	if err != nil {
+		return true, err
+	}
+	ev, err := c.event(t)
+	if err == nil {
+		var compiled *fetcharg.Compiled
+		if compiled, err = c.compile(ev); err == nil {
+			err = compiled.Dump(w)
+		}
+	}
+	return true, errors.Join(err, undo())
 }
 
 func (r *fetchRun) close() error {
@@ -79,12 +131,13 @@ func (r *fetchRun) producer(w *harness.Worker) (harness.Producer, error) {
 		return harness.Producer{}, err
 	}
 	split := func(call func(first, count, passes uint32) (producers.Done, error)) *producers.Split {
-		return &producers.Split{Pass: 1, Passes: r.cfg.nrLoops, Whole: true, Aborted: w.Aborted, Call: call}
+		return &producers.Split{Pass: 1, Passes: r.cfg.nrLoops, Whole: true, Most: r.most, Aborted: w.Aborted, Call: call}
 	}
 	if r.engine == nil {
 		return harness.Producer{Batch: split(call).Batch}, nil
 	}
 	on := split(func(first, count, passes uint32) (producers.Done, error) {
+		r.engine.Reset()
 		done, err := call(first, count, passes)
 		r.enabled.Add(done.Ops)
 		return done, err
@@ -142,9 +195,12 @@ type legacy struct {
 // a cache of the second level costs least.
 const traceBuffer = 1 << 20
 
-func newLegacy(kind *fetchKind, spot string, args []fetcharg.Arg, warn func(report.Warning)) (_ *legacy, err error) {
-	pid := strconv.Itoa(os.Getpid())
-	e := &legacy{group: tracefs.Prefix + pid, name: kind.name}
+// nativeOption is the trace option by which a kernel that compiles fetchargs itself is told not to. It is of a patch that
+// no released kernel has.
+const nativeOption = "disable_bpf"
+
+func newLegacy(ev fetcharg.Event, engine string) (_ *legacy, err error) {
+	e := &legacy{group: ev.Group, name: ev.Name}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Close())
@@ -153,19 +209,42 @@ func newLegacy(kind *fetchKind, spot string, args []fetcharg.Arg, warn func(repo
 	if e.unmount, err = tracefs.Mount(); err != nil {
 		return nil, err
 	}
-	if others := tracefs.Tracers(spot); others != "" {
-		warn(report.Warning{What: spot + " has other tracers already, whose cost is in the numbers", Remedy: "switch them off: " + others})
-	}
-	if e.instance, err = tracefs.NewInstance(pid, traceBuffer); err != nil {
+	if e.instance, err = tracefs.NewInstance(strings.TrimPrefix(ev.Group, tracefs.Prefix), traceBuffer); err != nil {
 		return nil, err
 	}
-	definition := strings.TrimSpace(fmt.Sprintf("%s:%s/%s %s %s", kind.letter, e.group, e.name, spot, fetcharg.Join(args)))
+	if err := chooseEngine(e.instance, engine); err != nil {
+		return nil, err
+	}
+	definition, err := ev.Definition()
+	if err != nil {
+		return nil, err
+	}
 	if err := tracefs.AddEvent(definition); err != nil {
 		return nil, err
 	}
 	e.defined = true
 	return e, e.instance.Enable(e.group, e.name, true)
 }
+
+// optioned is an instance of tracefs, as far as options go.
+type optioned interface {
+	HasOption(name string) bool
+	SetOption(name string, on bool) error
+}
+
+// chooseEngine sets the kernel's own choice between the two engines, where it has one.
+func chooseEngine(i optioned, engine string) error {
+	if i.HasOption(nativeOption) {
+		return i.SetOption(nativeOption, engine == engineLegacy)
+	}
+	if engine == engineNative {
+		return &kernel.Error{Feature: "compiling fetchargs", Outcome: kernel.Missing, Needs: "a kernel with the trace option " + nativeOption}
+	}
+	return nil
+}
+
+func (e *legacy) Room() uint64 { return 0 }
+func (e *legacy) Reset()       {}
 
 func (e *legacy) Hits() (uint64, error) { return e.instance.Hits() }
 func (e *legacy) Off() error            { return e.instance.Enable(e.group, e.name, false) }

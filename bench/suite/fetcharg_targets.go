@@ -40,14 +40,14 @@ func wantPassed() ([3][]uint64, error) { return passed, nil }
 
 var fetchKinds = []*fetchKind{
 	{name: fetchBaseline, targets: []fetchTarget{strncmp([3]string{}, wantPassed), trigger("", ""), leaf}},
-	{name: "kprobe", hook: "kprobe-event", summary: "a kprobe", letter: "p", kind: fetcharg.Kprobe, targets: []fetchTarget{strncmp(entryArgs, wantPassed)}},
-	{name: "kretprobe", hook: "kretprobe-event", summary: "a kretprobe", letter: "r", kind: fetcharg.Kretprobe,
+	{name: "kprobe", hook: "kprobe-event", summary: "a kprobe", kind: fetcharg.Kprobe, targets: []fetchTarget{strncmp(entryArgs, wantPassed)}},
+	{name: "kretprobe", hook: "kretprobe-event", summary: "a kretprobe", kind: fetcharg.Kretprobe,
 		targets: []fetchTarget{strncmp(returnArgs, wantMemory(1, 0xffffffff))}}, // strncmp returns 1 or -1 in the kernel
-	{name: "fprobe", hook: "fprobe-event", summary: "an fprobe", letter: "f", kind: fetcharg.Fprobe, targets: []fetchTarget{strncmp(entryArgs, wantPassed)}},
-	{name: "tprobe", hook: "tprobe-event", summary: "a tprobe", letter: "t", kind: fetcharg.Tprobe, targets: []fetchTarget{trigger("bpf_trigger_tp", "a=$arg1")}},
-	{name: "eprobe", hook: "eprobe-event", summary: "an eprobe", letter: "e", kind: fetcharg.Eprobe,
+	{name: "fprobe", hook: "fprobe-event", summary: "an fprobe", kind: fetcharg.Fprobe, targets: []fetchTarget{strncmp(entryArgs, wantPassed)}},
+	{name: "tprobe", hook: "tprobe-event", summary: "a tprobe", kind: fetcharg.Tprobe, targets: []fetchTarget{trigger("bpf_trigger_tp", "a=$arg1")}},
+	{name: "eprobe", hook: "eprobe-event", summary: "an eprobe", kind: fetcharg.Eprobe,
 		targets: []fetchTarget{trigger("bpf_test_run.bpf_trigger_tp", "a=$nonce"), mincore}},
-	{name: "uprobe", hook: "uprobe", summary: "a uprobe", letter: "p", kind: fetcharg.Uprobe, targets: []fetchTarget{leaf}},
+	{name: "uprobe", hook: "uprobe", summary: "a uprobe", kind: fetcharg.Uprobe, targets: []fetchTarget{leaf}},
 }
 
 var (
@@ -78,7 +78,7 @@ func wantMemory(a ...uint64) func() ([3][]uint64, error) {
 func strncmp(args [3]string, want func() ([3][]uint64, error)) fetchTarget {
 	return fetchTarget{
 		name:   "strncmp",
-		spot:   func() (string, error) { return "bpf_strncmp", nil },
+		spot:   func() (string, uint64, error) { return "bpf_strncmp", 0, nil },
 		driver: func(producers int) (*fetchDriver, error) { return loadDriver(progs.FetchargProgCallStrncmp, producers) },
 		has:    hasLoop,
 		args:   args,
@@ -90,7 +90,7 @@ func strncmp(args [3]string, want func() ([3][]uint64, error)) fetchTarget {
 func trigger(spot, a string) fetchTarget {
 	return fetchTarget{
 		name:   "trigger",
-		spot:   func() (string, error) { return spot, nil },
+		spot:   func() (string, uint64, error) { return spot, 0, nil },
 		driver: func(producers int) (*fetchDriver, error) { return loadDriver(progs.FetchargProgCallTrigger, producers) },
 		has:    func() error { return errors.Join(hasLoop(), hasTrigger()) },
 		args:   [3]string{a, memoryB, memoryC},
@@ -114,7 +114,7 @@ var hasTrigger = sync.OnceValue(func() error {
 // mincore is the system call of that name, which nobody else is likely to call just now, with arguments that it refuses.
 var mincore = fetchTarget{
 	name: "mincore",
-	spot: func() (string, error) { return "syscalls.sys_enter_mincore", nil },
+	spot: func() (string, uint64, error) { return "syscalls.sys_enter_mincore", 0, nil },
 	driver: func(int) (*fetchDriver, error) {
 		return &fetchDriver{call: callMincore, close: func() error { return nil }}, nil
 	},
@@ -143,10 +143,7 @@ func callMincore(*harness.Worker) (func(first, count, passes uint32) (producers.
 // leaf is a function of this binary.
 var leaf = fetchTarget{
 	name: "leaf",
-	spot: func() (string, error) {
-		file, offset, err := producers.LeafLocation()
-		return fmt.Sprintf("%s:%#x", file, offset), err
-	},
+	spot: producers.LeafLocation,
 	driver: func(int) (*fetchDriver, error) {
 		return &fetchDriver{call: callLeaf, close: func() error { return nil }}, nil
 	},
@@ -209,8 +206,10 @@ func loadDriver(name string, n int) (*fetchDriver, error) {
 		return nil, fmt.Errorf("map the producers' slots into memory: %w", err)
 	}
 	call := func(w *harness.Worker) (func(first, count, passes uint32) (producers.Done, error), error) {
-		c := &driverCall{memory: memory, offset: int64(w.ID) * int64(unsafe.Sizeof(progs.FetchargFetchSlot{})), run: producers.NewTestRun(coll.Programs[name].FD(), uint64(w.ID))}
-		c.bytes = unsafe.Slice((*byte)(unsafe.Pointer(&c.slot)), unsafe.Sizeof(c.slot))
+		c := new(driverCall)
+		slot := unsafe.Slice((*byte)(unsafe.Pointer(&c.slot)), unsafe.Sizeof(c.slot))
+		c.exchange = exchange{memory: memory, offset: int64(w.ID) * int64(len(slot)), run: producers.NewTestRun(coll.Programs[name].FD(), uint64(w.ID)),
+			slot: slot, request: len(slot)}
 		return c.do, nil
 	}
 	return &fetchDriver{call: call, close: func() error { coll.Close(); return nil }}, nil
@@ -218,24 +217,15 @@ func loadDriver(name string, n int) (*fetchDriver, error) {
 
 // driverCall asks the driver for calls through a slot.
 type driverCall struct {
-	memory *ebpf.Memory
-	offset int64
-	run    *producers.TestRun
-	slot   progs.FetchargFetchSlot
-	bytes  []byte // of slot
+	exchange
+	slot progs.FetchargFetchSlot
 }
 
 func (c *driverCall) do(_, count, passes uint32) (producers.Done, error) {
 	loops := uint64(count) * uint64(passes)
 	c.slot = progs.FetchargFetchSlot{Loops: uint32(loops), Nonce: passedA, Value: passedB}
-	if _, err := c.memory.WriteAt(c.bytes, c.offset); err != nil {
-		return producers.Done{}, fmt.Errorf("write a slot: %w", err)
-	}
-	if err := c.run.Run(); err != nil {
+	if err := c.exchange.do(); err != nil {
 		return producers.Done{}, err
-	}
-	if _, err := c.memory.ReadAt(c.bytes, c.offset); err != nil {
-		return producers.Done{}, fmt.Errorf("read a slot: %w", err)
 	}
 	s := &c.slot
 	if s.Calls != 1 || s.Ops != loops {

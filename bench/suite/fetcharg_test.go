@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +16,10 @@ func TestFetchResolve(t *testing.T) {
 		{"kprobe", "--args=4", "--args=4: must be from 0 to 3"},
 		{"kprobe", "--args=1|--fetchargs=a=$arg1", "one or the other"},
 		{"kprobe", "--engine=x", "--engine=x: must be"},
+		{"kprobe", "--jit=off", "--jit: is for --engine=bpf alone"},
+		{"kprobe", "--dump", "--dump: is for --engine=bpf alone"},
+		{"kprobe", "--engine=bpf|--record=x", "--record=x: must be one of ringbuf, none, perf"},
+		{"kprobe", "--engine=bpf|--jit=x", "--jit=x: must be one of keep, on, off"},
 		{"kprobe", "--nr_loops=0", "--nr_loops=0"},
 		{"kprobe", "--fetchargs=a=%nonesuch", "column 3"},
 		{"kprobe", "--fetchargs=a=$retval", "retval"},
@@ -28,29 +33,37 @@ func TestFetchResolve(t *testing.T) {
 }
 
 // Every kind of probe that the kernel has fires at every call and records what the driver passed in, with every number of
-// arguments; the check of a run says so, and would say if it were not so.
+// arguments, engine and way of recording; the check of a run says so, and would say if it were not so.
 func TestFetchargs(t *testing.T) {
 	testutils.NeedsBPF(t)
+	engines := map[string][]string{"legacy": nil, "bpf": {"--engine=bpf"}, "none": {"--engine=bpf", "--record=none"}, "perf": {"--engine=bpf", "--record=perf"},
+		"interpreted": {"--engine=bpf", "--jit=off"}}
 	for _, kind := range fetchKinds {
 		if kind.name == fetchBaseline {
 			continue
 		}
-		for n := range 4 {
-			t.Run(fmt.Sprint(kind.name, n), func(t *testing.T) {
-				testutils.NoLeaks(t)
-				res := measure(t, 1, "fetcharg-"+kind.name, fmt.Sprintf("--args=%d", n), "--nr_loops=500")
-				switch {
-				case res.Status == report.Skipped:
-					t.Skip(res.Reason)
-				case res.Status != report.OK:
-					t.Fatalf("%s: %s", res.Status, res.Reason)
+		for engine, settings := range engines {
+			for n := range 4 {
+				if engine != "legacy" && engine != "bpf" && n != 3 {
+					continue
 				}
-				for _, run := range res.Runs {
-					if len(run.Samples) == 0 || len(run.Twin) == 0 {
-						t.Errorf("%d samples, %d with the event off", len(run.Samples), len(run.Twin))
+				t.Run(fmt.Sprint(kind.name, "/", engine, "/", n), func(t *testing.T) {
+					testutils.NoLeaks(t)
+					settings := append([]string{fmt.Sprintf("--args=%d", n), "--nr_loops=500"}, settings...)
+					res := measure(t, 1, "fetcharg-"+kind.name, settings...)
+					switch {
+					case res.Status == report.Skipped:
+						t.Skip(res.Reason)
+					case res.Status != report.OK:
+						t.Fatalf("%s: %s", res.Status, res.Reason)
 					}
-				}
-			})
+					for _, run := range res.Runs {
+						if len(run.Samples) == 0 || len(run.Twin) == 0 {
+							t.Errorf("%d samples, %d with the event off", len(run.Samples), len(run.Twin))
+						}
+					}
+				})
+			}
 		}
 	}
 }
@@ -121,5 +134,61 @@ func TestFetchargsOfTheUser(t *testing.T) {
 	last, err := r.engine.Last()
 	if err != nil || last["text"] != `"bench"` || last["comm"] == "" {
 		t.Errorf("the event recorded %v, %v", last, err)
+	}
+}
+
+// More calls than the ring buffer has room for are made in several goes, and no record is lost.
+func TestFetchRing(t *testing.T) {
+	testutils.NeedsBPF(t)
+	r := fired(t, "uprobe", 300000, "--args=3", "--engine=bpf")
+	if room := r.engine.Room(); room == 0 || room > 150000 {
+		t.Fatalf("the ring buffer has room for %d records: the test is for less than it calls", room)
+	}
+	if err := r.check(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// The program is printed with a comment for each fetcharg.
+func TestFetchDump(t *testing.T) {
+	testutils.NeedsBPF(t)
+	_, cfg, err := config(t, "fetcharg-uprobe", "--args=2", "--engine=bpf", "--dump")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if asked, err := cfg.(*fetchConfig).Dump(&out); !asked || err != nil {
+		t.Fatalf("asked: %v, %v", asked, err)
+	}
+	for _, arg := range leaf.args[:2] {
+		if !strings.Contains(out.String(), "; "+arg) {
+			t.Errorf("no comment on %s in\n%s", arg, &out)
+		}
+	}
+}
+
+// options is an instance of tracefs with options.
+type options map[string]bool
+
+func (o options) HasOption(name string) bool { _, has := o[name]; return has }
+
+func (o options) SetOption(name string, on bool) error {
+	o[name] = on
+	return nil
+}
+
+// A kernel that compiles fetchargs itself is told which engine to use; on another, only its interpreter can be chosen.
+func TestNativeEngine(t *testing.T) {
+	for engine, off := range map[string]bool{engineLegacy: true, engineNative: false} {
+		with := options{nativeOption: !off}
+		if err := chooseEngine(with, engine); err != nil || with[nativeOption] != off {
+			t.Errorf("%s: %s=%v, %v", engine, nativeOption, with[nativeOption], err)
+		}
+	}
+	if err := chooseEngine(options{}, engineLegacy); err != nil {
+		t.Error(err)
+	}
+	if err := chooseEngine(options{}, engineNative); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), nativeOption) {
+		t.Errorf("error %v", err)
 	}
 }

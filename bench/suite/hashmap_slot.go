@@ -12,22 +12,18 @@ import (
 	"bpfbench/progs"
 )
 
-// caller makes the program run once.
-type caller interface{ Run() error }
-
-// slotCall asks the program for work through a slot of its own, which both share as mapped memory.
+// slotCall asks the program for work through a slot of its own.
 type slotCall struct {
-	slots  *ebpf.Memory
-	index  int
-	mode   progs.HashmapLookupMode
-	run    caller
-	slot   progs.HashmapLookupSlot
-	header []byte // the bytes of slot before its key
+	exchange
+	mode progs.HashmapLookupMode
+	slot progs.HashmapLookupSlot
 }
 
 func newSlotCall(slots *ebpf.Memory, index int, mode progs.HashmapLookupMode, run caller) *slotCall {
-	c := &slotCall{slots: slots, index: index, mode: mode, run: run}
-	c.header = unsafe.Slice((*byte)(unsafe.Pointer(&c.slot)), unsafe.Offsetof(c.slot.Key))
+	c := &slotCall{mode: mode}
+	// The key is the program's alone.
+	header := unsafe.Slice((*byte)(unsafe.Pointer(&c.slot)), unsafe.Offsetof(c.slot.Key))
+	c.exchange = exchange{memory: slots, offset: slotOffset(index), run: run, slot: header, request: int(unsafe.Offsetof(c.slot.Ops))}
 	return c
 }
 
@@ -56,7 +52,7 @@ var opNames = map[progs.HashmapLookupMode]string{
 func (c *slotCall) do(first, count, passes uint32) (producers.Done, error) {
 	s := &c.slot
 	s.Mode, s.First, s.Count, s.Passes, s.Calls = c.mode, first, count, passes, 0
-	if err := c.exchange(); err != nil {
+	if err := c.exchange.do(); err != nil {
 		return producers.Done{}, err
 	}
 	done := producers.Done{CPU: int(s.Cpu), Ops: s.Ops, Elapsed: s.Ns}
@@ -69,21 +65,6 @@ func (c *slotCall) do(first, count, passes uint32) (producers.Done, error) {
 		return done, fmt.Errorf("the program did %d operations of %d", s.Ops, want)
 	}
 	return done, nil
-}
-
-// exchange writes the request, makes the call and reads the answer.
-func (c *slotCall) exchange() error {
-	off := slotOffset(c.index)
-	if _, err := c.slots.WriteAt(c.header[:unsafe.Offsetof(c.slot.Ops)], off); err != nil {
-		return fmt.Errorf("write slot %d: %w", c.index, err)
-	}
-	if err := c.run.Run(); err != nil {
-		return err
-	}
-	if _, err := c.slots.ReadAt(c.header, off); err != nil {
-		return fmt.Errorf("read slot %d: %w", c.index, err)
-	}
-	return nil
 }
 
 // A map that is not preallocated takes elements from a small stock, which the kernel refills from an interrupt. Where the

@@ -3,7 +3,9 @@ package suite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,9 +13,24 @@ import (
 	"github.com/spf13/pflag"
 
 	"bpfbench/bench/harness"
+	"bpfbench/internal/lock"
 	"bpfbench/internal/testutils"
 	"bpfbench/report"
 )
+
+// TestMain holds the measuring lock, as a session does: what is ours in tracefs is taken for a dead session's by others.
+func TestMain(m *testing.M) {
+	held, err := lock.Acquire(context.Background(), lock.Options{Wait: true, What: "tests"})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	status := m.Run()
+	if err := held.Release(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(status)
+}
 
 // config returns the configuration of benchmark name with the settings, each a flag and its value.
 func config(t *testing.T, name string, settings ...string) (*harness.Benchmark, harness.Config, error) {

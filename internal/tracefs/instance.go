@@ -47,6 +47,24 @@ func (i *Instance) Enable(group, event string, on bool) error {
 	return nil
 }
 
+// HasOption reports whether the kernel knows a trace option.
+func (i *Instance) HasOption(name string) bool {
+	_, err := os.Stat(filepath.Join(i.dir, "options", name))
+	return err == nil
+}
+
+// SetOption switches a trace option on or off, in the instance.
+func (i *Instance) SetOption(name string, on bool) error {
+	value := "0"
+	if on {
+		value = "1"
+	}
+	if err := i.write(filepath.Join("options", name), value); err != nil {
+		return fmt.Errorf("set trace option %s: %w", name, err)
+	}
+	return nil
+}
+
 // Clear empties the buffer and sets its counts to zero.
 func (i *Instance) Clear() error {
 	f, err := os.OpenFile(filepath.Join(i.dir, "trace"), os.O_WRONLY|os.O_TRUNC, 0)

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bpfbench/internal/testutils"
+	"bpfbench/internal/tracefs"
+)
+
+// A session that is killed leaves its event and its trace instance; the next one removes them.
+func TestKilled(t *testing.T) {
+	testutils.NeedsBPF(t)
+	undo, err := tracefs.Mount()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		if err := undo(); err != nil {
+			t.Error(err)
+		}
+	}()
+	left := 0
+	for i := range 8 {
+		cmd := command("--wait", "-d60", "-w0", "fetcharg-uprobe", "--args=3")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(20*i+rand.IntN(60)) * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		left += len(leftovers(t))
+		if _, stderr, status := bench(t, quick()...); status != exitDone {
+			t.Fatalf("the next: exit status %d, %q", status, stderr)
+		}
+		if now := leftovers(t); len(now) > 0 {
+			t.Errorf("the next left %q of what a killed one left", now)
+		}
+	}
+	if left == 0 {
+		t.Skip("none of them was killed while it had anything: no uprobe events here?")
+	}
+}
+
+// leftovers are our events and instances in tracefs.
+func leftovers(t *testing.T) []string {
+	t.Helper()
+	events, err := tracefs.Events()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob("/sys/kernel/tracing/instances/" + tracefs.Prefix + "*")
+	for _, e := range events {
+		if strings.Contains(e, ":"+tracefs.Prefix) {
+			left = append(left, e)
+		}
+	}
+	return left
+}
