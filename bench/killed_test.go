@@ -14,15 +14,9 @@ import (
 // A session that is killed leaves its event and its trace instance; the next one removes them.
 func TestKilled(t *testing.T) {
 	testutils.NeedsBPF(t)
-	undo, err := tracefs.Mount()
-	if err != nil {
+	if err := tracefs.Mount(); err != nil {
 		t.Skip(err)
 	}
-	defer func() {
-		if err := undo(); err != nil {
-			t.Error(err)
-		}
-	}()
 	left := 0
 	for i := range 8 {
 		cmd := command("--wait", "-d60", "-w0", "fetcharg-uprobe", "--args=3")

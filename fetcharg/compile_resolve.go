@@ -157,11 +157,15 @@ func (c *compiler) lowerNumber(f *fetch, e Expr) bool {
 	if f.node != nil && f.node.op == dereferred { // a word of the stack, which is memory all the same
 		f.how, f.node, f.off, f.user = readMemory, f.node.in, f.node.off, f.node.user
 	}
-	if f.how == storeValue && f.node != nil && f.node.inContext() {
+	return f.node != nil && !(f.how == storeValue && c.isCopied(f.node, e))
+}
+
+// isCopied refuses the address of text in the event's record: each engine has a record of its own.
+func (c *compiler) isCopied(n *node, e Expr) bool {
+	if n.inContext() {
 		c.unsupported(Pos(e.Column()), nil, "the address of text in the event's record is that of a copy: fetch the text, as string or by +0(%s)", Text(e))
-		return false
 	}
-	return f.node != nil
+	return n.inContext()
 }
 
 // lowerText sets where text is.
@@ -170,7 +174,7 @@ func (c *compiler) lowerText(f *fetch, a Arg) bool {
 	switch f.typ.Base {
 	case SymStr:
 		f.how, f.node = symbolText, c.value(a.Expr)
-		return f.node != nil
+		return f.node != nil && !c.isCopied(f.node, a.Expr)
 	case Dentry, File:
 		return c.lowerPath(f, a)
 	}

@@ -118,7 +118,7 @@ func (c *compiler) value(e Expr) *node {
 	case PerCPU:
 		return c.perCPU(e)
 	}
-	c.unsupported(at, nil, "%s has no value", Text(e))
+	c.unsupported(at, nil, "the address of the text is that of the kernel's copy: expected type string")
 	return nil
 }
 

@@ -37,13 +37,12 @@ const (
 
 // compiled is an event whose arguments are compiled to one BPF program.
 type compiled struct {
-	event   *fetcharg.Compiled
-	record  fetcharg.Record
-	coll    *ebpf.Collection
-	link    link.Link
-	unmount func() error
-	ring    *consumers.Ring
-	perf    *perf.Reader
+	event  *fetcharg.Compiled
+	record fetcharg.Record
+	coll   *ebpf.Collection
+	link   link.Link
+	ring   *consumers.Ring
+	perf   *perf.Reader
 }
 
 // compile makes the program of an event, and says which arguments it leaves out.
@@ -73,7 +72,7 @@ func newCompiled(c *fetchConfig, ev fetcharg.Event) (_ *compiled, err error) {
 			err = errors.Join(err, e.Close())
 		}
 	}()
-	if e.unmount, err = tracefs.Mount(); err != nil {
+	if err := tracefs.Mount(); err != nil {
 		return nil, err
 	}
 	if e.event, err = c.compile(ev); err != nil {
@@ -239,9 +238,6 @@ func (e *compiled) Close() error {
 	}
 	if e.coll != nil {
 		e.coll.Close()
-	}
-	if e.unmount != nil {
-		errs = append(errs, e.unmount())
 	}
 	return errors.Join(errs...)
 }

@@ -100,18 +100,18 @@ func (c *fetchConfig) Dump(w io.Writer) (asked bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	undo, err := tracefs.Mount()
-	if err != nil {
+	if err := tracefs.Mount(); err != nil {
 		return true, err
 	}
 	ev, err := c.event(t)
-	if err == nil {
-		var compiled *fetcharg.Compiled
-		if compiled, err = c.compile(ev); err == nil {
-			err = compiled.Dump(w)
-		}
+	if err != nil {
+		return true, err
 	}
-	return true, errors.Join(err, undo())
+	compiled, err := c.compile(ev)
+	if err != nil {
+		return true, err
+	}
+	return true, compiled.Dump(w)
 }
 
 func (r *fetchRun) close() error {
@@ -185,7 +185,6 @@ func parseValue(s string) (uint64, error) { return strconv.ParseUint(s, 0, 64) }
 
 // legacy is an event of the kernel's own interpreter, in an instance of tracefs.
 type legacy struct {
-	unmount     func() error
 	instance    *tracefs.Instance
 	group, name string
 	defined     bool
@@ -206,7 +205,7 @@ func newLegacy(ev fetcharg.Event, engine string) (_ *legacy, err error) {
 			err = errors.Join(err, e.Close())
 		}
 	}()
-	if e.unmount, err = tracefs.Mount(); err != nil {
+	if err := tracefs.Mount(); err != nil {
 		return nil, err
 	}
 	if e.instance, err = tracefs.NewInstance(strings.TrimPrefix(ev.Group, tracefs.Prefix), traceBuffer); err != nil {
@@ -276,9 +275,6 @@ func (e *legacy) Close() error {
 	}
 	if e.defined {
 		errs = append(errs, tracefs.RemoveEvent(e.group, e.name))
-	}
-	if e.unmount != nil {
-		errs = append(errs, e.unmount())
 	}
 	return errors.Join(errs...)
 }

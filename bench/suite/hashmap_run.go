@@ -25,10 +25,7 @@ type hashmapRun struct {
 	coll  *ebpf.Collection
 	call  *ebpf.Program // for test_run
 	slots *ebpf.Memory
-
-	// of the trigger tp, else nil
-	tp      link.Link
-	unmount func() error
+	tp    link.Link // of the trigger tp, else nil
 }
 
 func (c *hashmapLookup) Setup(ctx context.Context, env harness.Env) (*harness.Instance, error) {
@@ -51,9 +48,6 @@ func (r *hashmapRun) close() error {
 	if r.tp != nil {
 		errs = append(errs, r.tp.Close())
 	}
-	if r.unmount != nil {
-		errs = append(errs, r.unmount())
-	}
 	if r.coll != nil {
 		r.coll.Close()
 	}
@@ -62,7 +56,7 @@ func (r *hashmapRun) close() error {
 
 // attach puts the program on the tracepoint of getpgid, where it runs when this process asks for it and at no other call.
 func (r *hashmapRun) attach() (err error) {
-	if r.unmount, err = tracefs.Mount(); err != nil {
+	if err := tracefs.Mount(); err != nil {
 		return err
 	}
 	r.tp, err = link.Tracepoint("syscalls", "sys_enter_getpgid", r.coll.Programs[progs.HashmapLookupProgGetpgid], nil)

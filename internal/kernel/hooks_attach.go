@@ -178,9 +178,8 @@ func loop() error { return Helper(ebpf.RawTracepoint, asm.FnLoop) }
 
 // withTracefs does something with tracefs mounted. The library looks for it once only, and remembers that it was not there.
 func withTracefs(do func() error) error {
-	unmount, err := tracefs.Mount()
-	if err != nil {
+	if err := tracefs.Mount(); err != nil {
 		return Explain(err, "mount tracefs", CapSysAdmin)
 	}
-	return errors.Join(do(), unmount())
+	return do()
 }
