@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -28,11 +29,11 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait()
-		left += len(leftovers(t))
+		left += len(leftovers(t, cmd.Process.Pid))
 		if _, stderr, status := bench(t, quick()...); status != exitDone {
 			t.Fatalf("the next: exit status %d, %q", status, stderr)
 		}
-		if now := leftovers(t); len(now) > 0 {
+		if now := leftovers(t, cmd.Process.Pid); len(now) > 0 {
 			t.Errorf("the next left %q of what a killed one left", now)
 		}
 	}
@@ -41,16 +42,17 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// leftovers are our events and instances in tracefs.
-func leftovers(t *testing.T) []string {
+// leftovers are the events and instances in tracefs of a bench that was a process.
+func leftovers(t *testing.T, pid int) []string {
 	t.Helper()
+	name := fmt.Sprint(tracefs.Prefix, pid)
 	events, err := tracefs.Events()
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, _ := filepath.Glob("/sys/kernel/tracing/instances/" + tracefs.Prefix + "*")
+	left, _ := filepath.Glob("/sys/kernel/tracing/instances/" + name)
 	for _, e := range events {
-		if strings.Contains(e, ":"+tracefs.Prefix) {
+		if strings.Contains(e, ":"+name+"/") {
 			left = append(left, e)
 		}
 	}

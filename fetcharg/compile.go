@@ -25,6 +25,9 @@ const (
 	RecordPerf
 )
 
+// Records are all of these.
+var Records = []Record{RecordNone, RecordRingbuf, RecordPerf}
+
 func (r Record) String() string {
 	switch r {
 	case RecordNone:

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"bpfbench/internal/testutils"
 	"bpfbench/internal/tracefs"
 	"bpfbench/internal/vm"
 
@@ -74,6 +75,7 @@ func newTracing(t *testing.T) *tracing {
 	if err := tracefs.Mount(); err != nil {
 		t.Skip(err)
 	}
+	testutils.Exclusive(t)
 	var uts unix.Utsname
 	if err := unix.Uname(&uts); err != nil {
 		t.Fatal(err)

@@ -71,6 +71,7 @@ func TestFetchargs(t *testing.T) {
 // fired sets up a fetcharg benchmark and has its probe hit n times.
 func fired(t *testing.T, name string, n uint64, settings ...string) *fetchRun {
 	t.Helper()
+	testutils.Exclusive(t)
 	b, cfg, err := config(t, "fetcharg-"+name, append(settings, fmt.Sprintf("--nr_loops=%d", n))...)
 	if err != nil {
 		t.Fatal(err)

@@ -3,9 +3,7 @@ package suite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,24 +11,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"bpfbench/bench/harness"
-	"bpfbench/internal/lock"
+	"bpfbench/internal/cpuset"
 	"bpfbench/internal/testutils"
 	"bpfbench/report"
 )
-
-// TestMain holds the measuring lock, as a session does: what is ours in tracefs is taken for a dead session's by others.
-func TestMain(m *testing.M) {
-	held, err := lock.Acquire(context.Background(), lock.Options{Wait: true, What: "tests"})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	status := m.Run()
-	if err := held.Release(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(status)
-}
 
 // config returns the configuration of benchmark name with the settings, each a flag and its value.
 func config(t *testing.T, name string, settings ...string) (*harness.Benchmark, harness.Config, error) {
@@ -51,16 +35,24 @@ func config(t *testing.T, name string, settings ...string) (*harness.Benchmark, 
 	return nil, nil, nil
 }
 
-// measure runs a configuration for 50 ms in two runs.
+// measure runs a configuration for 50 ms in two runs. Its producers are bound where there are CPUs for them, so that samples
+// are whole.
 func measure(t *testing.T, producers int, name string, settings ...string) *report.Result {
 	t.Helper()
+	testutils.Exclusive(t)
 	b, cfg, err := config(t, name, settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &harness.Runner{Plan: report.Plan{Duration: uint64(50 * time.Millisecond), Warmup: uint64(5 * time.Millisecond), Runs: 2, Seed: rand.Uint64()}}
 	rec := &report.Record{Results: []*report.Result{{Benchmark: name, Producers: producers}}}
-	if err := r.Run(t.Context(), rec, []*harness.Job{{Benchmark: b, Config: cfg, Producers: producers, Consumers: b.Consumers.Default}}); err != nil {
+	job := &harness.Job{Benchmark: b, Config: cfg, Producers: producers, Consumers: b.Consumers.Default}
+	if usable, err := cpuset.Usable(); err != nil {
+		t.Fatal(err)
+	} else if producers <= len(usable) {
+		job.ProdCPUs = usable[:producers]
+	}
+	if err := r.Run(t.Context(), rec, []*harness.Job{job}); err != nil {
 		t.Fatal(err)
 	}
 	return rec.Results[0]

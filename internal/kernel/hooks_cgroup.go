@@ -26,8 +26,8 @@ type MemoryCgroup struct {
 	enabled   bool // the controller was, for the groups below the root
 }
 
-// NewMemoryCgroup makes a group below the root of cgroup2. Where there is none that bounds memory, the error is that of
-// the hook cgroup2-memory.
+// NewMemoryCgroup makes a group below the root of cgroup2. Where that does not bound memory, the error is
+// [ebpf.ErrNotSupported]; the hook cgroup2-memory says what it needs. Its caller removes the group.
 func NewMemoryCgroup(name string) (*MemoryCgroup, error) {
 	root, err := cgroupRoot()
 	if err != nil {

@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"bpfbench/internal/kernel"
 	"bpfbench/internal/testutils"
+	"bpfbench/internal/tracefs"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +22,8 @@ import (
 // TestHooks probes every hook. What this kernel does not have or refuses is skipped; but it may miss nothing that it is new
 // enough for, unless an option of its configuration is known to be off.
 func TestHooks(t *testing.T) {
+	testutils.Exclusive(t)
+	_ = tracefs.Mount() // a probe would, and it stays
 	config := kernelConfig()
 	for _, h := range kernel.Hooks() {
 		t.Run(h.Name, func(t *testing.T) {
@@ -56,26 +60,27 @@ func TestHookTable(t *testing.T) {
 	}
 }
 
-// traces returns what of the system probes change: events, instances, cgroups, the JIT's switch.
+// traces returns what is there of what probes of this process make or change: events, instances, cgroups, switches.
 func traces(t *testing.T) string {
 	t.Helper()
 	var found strings.Builder
+	own := strconv.Itoa(os.Getpid())
 	for _, pattern := range []string{"/sys/kernel/tracing/instances/*", "/sys/fs/cgroup/*"} {
-		names, err := filepath.Glob(pattern)
+		names, err := filepath.Glob(pattern + own)
 		if err != nil {
 			t.Fatal(err)
 		}
 		found.WriteString(strings.Join(names, " ") + "\n")
 	}
-	for _, name := range []string{
-		"/sys/kernel/tracing/dynamic_events", "/proc/sys/net/core/bpf_jit_enable", "/sys/fs/cgroup/cgroup.subtree_control", "/proc/self/cgroup",
-	} {
+	events, _ := os.ReadFile("/sys/kernel/tracing/dynamic_events")
+	for line := range strings.Lines(string(events)) {
+		if strings.Contains(line, own) { // others come and go
+			found.WriteString(line)
+		}
+	}
+	for _, name := range []string{"/proc/sys/net/core/bpf_jit_enable", "/sys/fs/cgroup/cgroup.subtree_control", "/proc/self/cgroup"} {
 		content, _ := os.ReadFile(name)
 		found.Write(content)
-	}
-	var st unix.Statfs_t
-	if err := unix.Statfs("/sys/kernel/tracing", &st); err == nil && st.Type == unix.TRACEFS_MAGIC {
-		found.WriteString("tracefs\n")
 	}
 	return found.String()
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bpfbench/internal/lock"
 )
 
 func TestMount(t *testing.T) {
@@ -37,6 +39,11 @@ func mounted(t *testing.T) {
 	if err := Mount(); err != nil {
 		t.Skip(err)
 	}
+	held, err := lock.Acquire(t.Context(), lock.Options{Wait: true, What: "tests"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = held.Release() })
 }
 
 // selfProbe is a uprobe event on this binary, which every kernel with uprobes takes.
