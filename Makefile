@@ -19,6 +19,7 @@ help:
 	@echo "make build            build bin/bench, one static binary"
 	@echo "make run              build it and measure hash map lookups on this kernel, or in a guest"
 	@echo "make test             run all the tests that this machine can run, and install what they need (Debian and kin)"
+	@echo "make test-vm          those in guests only, on three kernels or on KERNELS=DIR,FILE"
 	@echo "make lint             gofmt, go vet, staticcheck, shellcheck"
 	@echo "make generate         compile the BPF programs anew"
 	@echo "make check-generate   do their objects match their sources?"
@@ -40,8 +41,12 @@ tools:
 
 .PHONY: test
 test: tools kernels
-	$(GO) test ./...
-	CGO_ENABLED=1 $(GO) test -race ./bench/harness ./report/... ./producers
+	$(GO) run ./internal/tier
+
+# Other kernels: make test-vm KERNELS=DIR,FILE
+.PHONY: test-vm
+test-vm: tools $(if $(KERNELS),,kernels)
+	$(GO) run ./internal/tier -stages guests,cpus $(if $(KERNELS),-kernels $(KERNELS))
 
 .PHONY: lint
 lint: tools
