@@ -40,13 +40,14 @@ tools:
 	scripts/install-tools
 
 .PHONY: test
-test: tools kernels
+test: tools
+	-$(MAKE) --no-print-directory kernels
 	$(GO) run ./internal/tier
 
 # Other kernels: make test-vm KERNELS=DIR,FILE
 .PHONY: test-vm
 test-vm: tools $(if $(KERNELS),,kernels)
-	$(GO) run ./internal/tier -stages guests,cpus $(if $(KERNELS),-kernels $(KERNELS))
+	$(GO) run ./internal/tier -stages guests,cpus $(if $(KERNELS),-kernels "$(KERNELS)")
 
 .PHONY: lint
 lint: tools

@@ -67,7 +67,7 @@ func init() {
 
 func (k *fetchKind) requires() []func() error {
 	if k.hook == "" {
-		return nil
+		return []func() error{hasLoop}
 	}
 	return []func() error{hook(k.hook)}
 }

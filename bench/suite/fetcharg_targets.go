@@ -172,7 +172,9 @@ func callLeaf(*harness.Worker) (func(first, count, passes uint32) (producers.Don
 func newPassed() (b **uint32, c *byte) {
 	number, text := new(uint32), []byte("bench\x00\x00\x00")
 	*number = passedB
-	return &number, &text[0]
+	// The second of two is never at the begin of a page, which mincore would take.
+	pointers := &[2]*uint32{1: number}
+	return &pointers[1], &text[0]
 }
 
 // currentCPU is the CPU that the thread runs on, or has until just now.

@@ -57,7 +57,7 @@ func (f files) set(s State) (undo func() error, err error) {
 		return nothing, nil
 	}
 	if err := os.WriteFile(f.note, []byte(was), 0o600); err != nil {
-		return nil, fmt.Errorf("note the state of the JIT: %w", err)
+		return nil, kernel.Explain(err, "note the state of the JIT")
 	}
 	undo = func() error { return errors.Join(f.write(was), os.Remove(f.note)) }
 	value := map[State]string{On: "1", Off: "0"}[s]

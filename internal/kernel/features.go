@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -68,7 +69,7 @@ var helpers sync.Map // of helper to func() error
 // explainHelper sorts the answer of a helper's probe.
 func explainHelper(s system, err error, typ ebpf.ProgramType, fn asm.BuiltinFunc) error {
 	what := fmt.Sprintf("%s in %s programs", HelperName(fn), snake(typ.String()))
-	if !errors.Is(err, ebpf.ErrNotSupported) {
+	if !errors.Is(err, ebpf.ErrNotSupported) && !cannotUse(err) {
 		return s.explain(err, what, programCaps(typ)...)
 	}
 	missing := &Error{Feature: what, Outcome: Missing, Err: err}
@@ -79,6 +80,15 @@ func explainHelper(s system, err error, typ ebpf.ProgramType, fn asm.BuiltinFunc
 		missing.Needs = "another type of program, or an option of this kernel (the helper is in Linux from " + since.String() + ")"
 	}
 	return missing
+}
+
+// cannotUse reports whether the verifier refused a helper to a type of program. The library looks for these words in the last
+// lines of its log only, behind which newer kernels (7.3) have more.
+func cannotUse(err error) bool {
+	var refused *ebpf.VerifierError
+	return errors.As(err, &refused) && slices.ContainsFunc(refused.Log, func(line string) bool {
+		return strings.Contains(line, "unknown func ") || strings.Contains(line, "cannot use helper ") || strings.Contains(line, "invalid func ")
+	})
 }
 
 // programCaps returns the capabilities that loading a program of a type needs (kernel/bpf/syscall.c: bpf_prog_load,
