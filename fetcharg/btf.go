@@ -189,10 +189,10 @@ func pointee(t btf.Type) btf.Type {
 	return nil
 }
 
-// isChar reports whether the kernel takes a type for that of text: bytes without sign, which a char is in the kernel.
+// isChar reports whether the kernel takes a type for that of text: bytes without sign. A char is one of these since 6.2.
 func isChar(t btf.Type) bool {
 	i, ok := btf.UnderlyingType(t).(*btf.Int)
-	return ok && i.Size == 1 && i.Encoding != btf.Signed
+	return ok && i.Size == 1 && (i.Encoding != btf.Signed || i.Name == "char")
 }
 
 func isChars(t btf.Type) bool {

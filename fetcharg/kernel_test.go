@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"bpfbench/internal/testutils"
 	"bpfbench/internal/tracefs"
@@ -17,46 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guestVar is set in a guest: there, a kind of probe that its kernel's version has must be there.
-const guestVar = "FETCHARG_GUEST"
+// guestVar is set in the guests that the tier boots: there, a kind of probe that its kernel's version has must be there.
+const guestVar = "BPFBENCH_TEST_GUEST"
 
 func TestMain(m *testing.M) {
 	vm.Init()
 	vm.Guest() // a command that is not asked would leave the record socket to its children
 	os.Exit(m.Run())
-}
-
-// TestGuests runs the tests that need a kernel, TestKernel…, on each kernel of the cache.
-func TestGuests(t *testing.T) {
-	if testing.Short() {
-		t.Skip("boots guests, which takes long")
-	}
-	if os.Getenv(guestVar) != "" {
-		t.Skip("this is a guest")
-	}
-	kernels, err := vm.CachedKernels("../.cache/kernels")
-	if os.Getenv("BENCH_KERNELS") != "" {
-		kernels, err = vm.CachedKernels()
-	}
-	if err != nil {
-		t.Skip(err)
-	}
-	for _, k := range kernels {
-		t.Run(k.Release, func(t *testing.T) {
-			t.Parallel()
-			opt := vm.Options{Kernel: k.File, Accel: "tcg", Timeout: 10 * time.Minute}
-			task := vm.Task{Args: []string{"-test.run=^TestKernel", "-test.v"}, Env: []string{guestVar + "=1"}}
-			var log []string
-			exit, err := vm.Boot(t.Context(), opt, task, vm.Handler{Message: func(line string) { log = append(log, line) }})
-			if err != nil && (strings.Contains(err.Error(), "CGO_ENABLED=0") || strings.Contains(err.Error(), "install QEMU")) {
-				t.Skip(err)
-			}
-			if err != nil || exit.Status != 0 || !strings.Contains(strings.Join(log, "\n"), "--- PASS: TestKernelCorpus") {
-				t.Errorf("status %d, %v", exit.Status, err)
-			}
-			t.Log("\n" + strings.Join(log, "\n"))
-		})
-	}
 }
 
 // tracing is the tracefs of the running kernel, with a group of our own.

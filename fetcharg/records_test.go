@@ -14,7 +14,7 @@ import (
 
 // allTypes are arguments of all types that need no function of the kernel.
 const allTypes = `u1=\-1:u8 u2=\-1:u16 u4=\-1:u32 u8=\-1:u64 s1=\-1:s8 s2=\-1:s16 s4=\-1:s32 s8=\-1:s64 x1=\-1:x8 x2=\-1:x16 x4=\-1:x32 x8=\-1:x64 ` +
-	`def=\0x1234 bits=\0xabcd:b4@4/16 bits64=\-1:b63@1/64 comm=$comm text=\"hello,{x}=y" empty=\"" bad=+0(\0):string bad2=+0(\0):string[2] stack=$stack entry=$stack1 low=\5:s8`
+	`def=\0x1234 bits=\0xabcd:b4@4/16 bits64=\-1:b63@1/64 comm=$comm text=\"hello,{x}=y" empty=\"" bad=+0(\0):string stack=$stack entry=$stack1 low=\5:s8`
 
 // recorded are events with what makes them happen. Each is hit at least once.
 var recorded = []struct {

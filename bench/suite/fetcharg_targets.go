@@ -202,19 +202,22 @@ func loadDriver(name string, n int) (*fetchDriver, error) {
 	if err != nil {
 		return nil, kernel.Explain(err, "load the driver", kernel.CapBPF, kernel.CapPerfmon)
 	}
-	memory, err := coll.Maps[progs.FetchargMapSlots].Memory()
+	slots, err := mapSlots(coll.Maps[progs.FetchargMapSlots])
 	if err != nil {
 		coll.Close()
-		return nil, fmt.Errorf("map the producers' slots into memory: %w", err)
+		return nil, err
 	}
 	call := func(w *harness.Worker) (func(first, count, passes uint32) (producers.Done, error), error) {
 		c := new(driverCall)
 		slot := unsafe.Slice((*byte)(unsafe.Pointer(&c.slot)), unsafe.Sizeof(c.slot))
-		c.exchange = exchange{memory: memory, offset: int64(w.ID) * int64(len(slot)), run: producers.NewTestRun(coll.Programs[name].FD(), uint64(w.ID)),
+		c.exchange = exchange{memory: slots[w.ID*len(slot):][:len(slot)], run: producers.NewTestRun(coll.Programs[name].FD(), uint64(w.ID)),
 			slot: slot, request: len(slot)}
 		return c.do, nil
 	}
-	return &fetchDriver{call: call, close: func() error { coll.Close(); return nil }}, nil
+	return &fetchDriver{call: call, close: func() error {
+		coll.Close()
+		return unix.Munmap(slots)
+	}}, nil
 }
 
 // driverCall asks the driver for calls through a slot.

@@ -24,8 +24,8 @@ type hashmapRun struct {
 	cfg   *hashmapLookup
 	coll  *ebpf.Collection
 	call  *ebpf.Program // for test_run
-	slots *ebpf.Memory
-	tp    link.Link // of the trigger tp, else nil
+	slots []byte        // of the producers, mapped
+	tp    link.Link     // of the trigger tp, else nil
 }
 
 func (c *hashmapLookup) Setup(ctx context.Context, env harness.Env) (*harness.Instance, error) {
@@ -47,6 +47,9 @@ func (r *hashmapRun) close() error {
 	var errs []error
 	if r.tp != nil {
 		errs = append(errs, r.tp.Close())
+	}
+	if r.slots != nil {
+		errs = append(errs, unix.Munmap(r.slots))
 	}
 	if r.coll != nil {
 		r.coll.Close()
@@ -99,13 +102,11 @@ func (r *hashmapRun) load(producers int) error {
 		return kernel.Explain(err, "load the program", unix.CAP_BPF, unix.CAP_PERFMON)
 	}
 	r.call = r.coll.Programs[progs.HashmapLookupProgCall]
-	if r.slots, err = r.coll.Maps[progs.HashmapLookupMapSlots].Memory(); err != nil {
-		return fmt.Errorf("map the producers' slots into memory: %w", err)
+	if r.slots, err = mapSlots(r.coll.Maps[progs.HashmapLookupMapSlots]); err != nil {
+		return err
 	}
 	for i := range producers {
-		if _, err := r.slots.WriteAt(keyPattern(), slotOffset(i)+int64(unsafe.Offsetof(progs.HashmapLookupSlot{}.Key))); err != nil {
-			return fmt.Errorf("write the key of slot %d: %w", i, err)
-		}
+		copy(r.slots[slotOffset(i)+int(unsafe.Offsetof(progs.HashmapLookupSlot{}.Key)):], keyPattern())
 	}
 	return nil
 }
@@ -133,7 +134,7 @@ func keyPattern() []byte {
 	return key
 }
 
-func slotOffset(i int) int64 { return int64(i) * int64(unsafe.Sizeof(progs.HashmapLookupSlot{})) }
+func slotOffset(i int) int { return i * int(unsafe.Sizeof(progs.HashmapLookupSlot{})) }
 
 // fill inserts the entries and then looks each of them up once. Every insert must make a new entry, and every lookup must
 // find one: so there are as many as were asked for.

@@ -5,7 +5,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"bpfbench/producers"
@@ -19,11 +18,11 @@ type slotCall struct {
 	slot progs.HashmapLookupSlot
 }
 
-func newSlotCall(slots *ebpf.Memory, index int, mode progs.HashmapLookupMode, run caller) *slotCall {
+func newSlotCall(slots []byte, index int, mode progs.HashmapLookupMode, run caller) *slotCall {
 	c := &slotCall{mode: mode}
 	// The key is the program's alone.
 	header := unsafe.Slice((*byte)(unsafe.Pointer(&c.slot)), unsafe.Offsetof(c.slot.Key))
-	c.exchange = exchange{memory: slots, offset: slotOffset(index), run: run, slot: header, request: int(unsafe.Offsetof(c.slot.Ops))}
+	c.exchange = exchange{memory: slots[slotOffset(index):], run: run, slot: header, request: int(unsafe.Offsetof(c.slot.Ops))}
 	return c
 }
 

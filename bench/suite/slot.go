@@ -2,31 +2,41 @@ package suite
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 )
 
 // caller makes a program run once.
 type caller interface{ Run() error }
 
+// mapSlots maps the values of an array into memory, until unix.Munmap. The library's Map.Memory is unmapped when the garbage
+// collector finds it, and the map lives until then.
+func mapSlots(m *ebpf.Map) ([]byte, error) {
+	page := os.Getpagesize()
+	size := (int(m.ValueSize())*int(m.MaxEntries()) + page - 1) / page * page
+	slots, err := unix.Mmap(m.FD(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map the producers' slots into memory: %w", err)
+	}
+	return slots, nil
+}
+
 // exchange is memory that a program shares with one producer: a request is written, the program is run, the answer is read.
+// The system call between the two orders them.
 type exchange struct {
-	memory  *ebpf.Memory
-	offset  int64 // of the producer's slot in it
+	memory  []byte // the producer's slot
 	run     caller
-	slot    []byte // the bytes of the slot, as this process has it
-	request int    // how many of them are the request
+	slot    []byte // the slot, as this process has it
+	request int    // how many of its bytes are the request
 }
 
 func (x *exchange) do() error {
-	if _, err := x.memory.WriteAt(x.slot[:x.request], x.offset); err != nil {
-		return fmt.Errorf("write a slot: %w", err)
-	}
+	copy(x.memory, x.slot[:x.request])
 	if err := x.run.Run(); err != nil {
 		return err
 	}
-	if _, err := x.memory.ReadAt(x.slot, x.offset); err != nil {
-		return fmt.Errorf("read a slot: %w", err)
-	}
+	copy(x.slot, x.memory)
 	return nil
 }

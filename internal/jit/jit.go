@@ -73,7 +73,7 @@ func (f files) set(s State) (undo func() error, err error) {
 
 func (f files) restore() (string, error) {
 	was, err := os.ReadFile(f.note)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // only root switches, and only root can restore
 		return "", nil
 	}
 	if err != nil {

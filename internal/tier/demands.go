@@ -16,6 +16,8 @@ type demand struct {
 const (
 	kernelPackage = "bpfbench/internal/kernel"
 	suitePackage  = "bpfbench/bench/suite"
+
+	fetchargPackage = "bpfbench/fetcharg"
 )
 
 // demands are for the kernels that `make kernels` fetches. What a kernel could have, but Debian's does not, is not in it:
@@ -50,6 +52,9 @@ var demands = []demand{
 	{suitePackage, "TestFetchargs/eprobe/bpf/3", "6.12"},
 	{suitePackage, "TestFetchargs/uprobe/legacy/3", "6.1"},
 	{suitePackage, "TestMemoryCgroup", "6.1"},
+	{fetchargPackage, "TestKernelCorpus", "6.1"},
+	{fetchargPackage, "TestKernelRecords", "6.1"},
+	{fetchargPackage, "TestKernelCompileValues", "6.1"},
 }
 
 // unmet says which demands a place does not meet. Of packages that did not run there, nothing is demanded.

@@ -18,6 +18,9 @@ import (
 	"bpfbench/internal/vm"
 )
 
+// guestVar tells tests that they have the machine to themselves.
+const guestVar = "BPFBENCH_TEST_GUEST"
+
 // memory is what a guest has, in bytes: the tests that need more are those that -short leaves out.
 const memory = 3 << 30
 
@@ -166,7 +169,7 @@ func (r *guestRun) boot(ctx context.Context, g guest) error {
 	defer r.alive.Stop()
 	exit, err := vm.Boot(ctx, vm.Options{
 		Kernel: g.kernel.File, SMP: g.cpus, Memory: memory, Append: g.append, Files: files, Binary: r.tier.guest,
-	}, vm.Task{Args: []string{string(task)}, Env: g.env, Round: -1}, vm.Handler{
+	}, vm.Task{Args: []string{string(task)}, Env: append([]string{guestVar + "=1"}, g.env...), Round: -1}, vm.Handler{
 		Record: func(line []byte) error {
 			r.alive.Reset(silence)
 			return r.take(line)

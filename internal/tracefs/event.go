@@ -3,6 +3,7 @@ package tracefs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,7 +99,9 @@ func CleanUp() (removed []string, err error) {
 		removed = append(removed, "trace instance "+filepath.Base(dir))
 	}
 	events, err := Events()
-	errs = append(errs, err)
+	if !errors.Is(err, fs.ErrPermission) { // who may not look has left nothing, and cannot remove what others have
+		errs = append(errs, err)
+	}
 	for _, definition := range events {
 		group, name, ok := eventName(definition)
 		if !ok || !strings.HasPrefix(group, Prefix) {

@@ -39,6 +39,9 @@ func mounted(t *testing.T) {
 	if err := Mount(); err != nil {
 		t.Skip(err)
 	}
+	if err := unix.Access(path, unix.W_OK); err != nil {
+		t.Skip("tracefs needs root:", err)
+	}
 	held, err := lock.Acquire(t.Context(), lock.Options{Wait: true, What: "tests"})
 	if err != nil {
 		t.Fatal(err)
