@@ -13,6 +13,7 @@ import (
 
 	"bpfbench/bench/harness"
 	"bpfbench/fetcharg"
+	"bpfbench/internal/host"
 	"bpfbench/internal/kernel"
 	"bpfbench/internal/tracefs"
 	"bpfbench/producers"
@@ -214,6 +215,9 @@ func newLegacy(ev fetcharg.Event, engine string) (_ *legacy, err error) {
 	if err := chooseEngine(e.instance, engine); err != nil {
 		return nil, err
 	}
+	if err := dangerous(ev.Args); err != nil {
+		return nil, err
+	}
 	definition, err := ev.Definition()
 	if err != nil {
 		return nil, err
@@ -223,6 +227,22 @@ func newLegacy(ev fetcharg.Event, engine string) (_ *legacy, err error) {
 	}
 	e.defined = true
 	return e, e.instance.Enable(e.group, e.name, true)
+}
+
+// dangerous refuses what the kernel's interpreter must not be asked for. Before 7.x, symstr writes a byte some 500 bytes behind
+// its text, whatever is there: a few thousand hits crashed 6.1 and 6.12, and 7.3 survived.
+func dangerous(args []fetcharg.Arg) error {
+	release := host.Facts().Kernel
+	version, err := fetcharg.ParseVersion(release)
+	if err != nil || !version.Before(fetcharg.Version{Major: 7}) {
+		return nil
+	}
+	for _, a := range args {
+		if a.Type.Base == fetcharg.SymStr {
+			return fmt.Errorf("fetch %s: kernel %s overwrites memory of its own for symstr, and crashes: use --engine=%s, or the type symbol", a, release, engineBPF)
+		}
+	}
+	return nil
 }
 
 // optioned is an instance of tracefs, as far as options go.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"bpfbench/bench/harness"
+	"bpfbench/fetcharg"
+	"bpfbench/internal/host"
 	"bpfbench/internal/testutils"
 	"bpfbench/report"
 )
@@ -191,5 +193,23 @@ func TestNativeEngine(t *testing.T) {
 	}
 	if err := chooseEngine(options{}, engineNative); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), nativeOption) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The kernel's interpreter is not asked for what crashes it.
+func TestFetchDangerous(t *testing.T) {
+	args, err := fetcharg.Parse("a=$arg1:symstr b=$arg2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := fetcharg.ParseVersion(host.Facts().Kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dangerous(args); (err != nil) != version.Before(fetcharg.Version{Major: 7}) {
+		t.Errorf("symstr on %v: %v", version, err)
+	}
+	if err := dangerous(args[1:]); err != nil {
+		t.Error(err)
 	}
 }
