@@ -232,17 +232,15 @@ func newLegacy(ev fetcharg.Event, engine string) (_ *legacy, err error) {
 // dangerous refuses what the kernel's interpreter must not be asked for. Before 7.x, symstr writes a byte some 500 bytes behind
 // its text, whatever is there: a few thousand hits crashed 6.1 and 6.12, and 7.3 survived.
 func dangerous(args []fetcharg.Arg) error {
-	release := host.Facts().Kernel
-	version, err := fetcharg.ParseVersion(release)
-	if err != nil || !version.Before(fetcharg.Version{Major: 7}) {
+	i := slices.IndexFunc(args, func(a fetcharg.Arg) bool { return a.Type.Base == fetcharg.SymStr })
+	if i < 0 {
 		return nil
 	}
-	for _, a := range args {
-		if a.Type.Base == fetcharg.SymStr {
-			return fmt.Errorf("fetch %s: kernel %s overwrites memory of its own for symstr, and crashes: use --engine=%s, or the type symbol", a, release, engineBPF)
-		}
+	release := host.Facts().Kernel
+	if version, err := fetcharg.ParseVersion(release); err != nil || !version.Before(fetcharg.Version{Major: 7}) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("fetch %s: kernel %s overwrites memory of its own for symstr, and crashes: use --engine=%s, or the type symbol", args[i], release, engineBPF)
 }
 
 // optioned is an instance of tracefs, as far as options go.
