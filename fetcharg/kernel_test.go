@@ -109,15 +109,16 @@ func (tr *tracing) define(line, name string) error {
 
 // event returns an event of the kind, without arguments, on something that every kernel has.
 func (tr *tracing) event(kind Kind) Event {
-	e := Event{Kind: kind, Group: tr.group, Name: "x", Target: "vfs_read"}
+	e := Event{Kind: kind, Target: "vfs_read"}
 	switch kind {
 	case Tprobe:
 		e.Target = "sched_switch"
 	case Eprobe:
 		e.Target = "sched.sched_switch"
 	case Uprobe, Uretprobe:
-		e.Target, e.Offset = targetPlace(tr.t)
+		e = leafEvent(tr.t, kind)
 	}
+	e.Group, e.Name = tr.group, "x"
 	return e
 }
 
