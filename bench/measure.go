@@ -101,7 +101,7 @@ func prepare(req request) (*report.Record, []*harness.Job, error) {
 		job.Config = e.config
 		jobs = append(jobs, job)
 		rec.Results = append(rec.Results, &report.Result{
-			Benchmark: e.benchmark.Name, Op: e.benchmark.Op, Params: e.config.Params(), Facts: e.config.Facts(), Varied: e.varied,
+			Benchmark: e.benchmark.Name, Op: e.benchmark.Op, Form: e.benchmark.Form, Params: e.config.Params(), Facts: e.config.Facts(), Varied: e.varied,
 			Producers: job.Producers, Consumers: job.Consumers, Pinned: job.ProdCPUs != nil, Warnings: warnings,
 		})
 	}

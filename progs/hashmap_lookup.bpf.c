@@ -5,42 +5,23 @@
  * Lookups in a hash map: passes over its keys, as nested bpf_loop, timed in the kernel. A pass that is too long for one
  * call is asked for in parts. The same object fills the map and has the twin: the same loops without the map.
  */
-#include <linux/bpf.h>
-#include <linux/errno.h>
-#include <stdbool.h>
-#include <bpf/bpf_helpers.h>
-
-#define MAX_KEY 1024
-/* Keys up to this size fit into the callback's context, which is on the stack. */
-#define STACK_KEY 256
-
-/* A call of getpgid with this pid, which no process can have, plus the slot's index is a request to work. */
-#define GETPGID_MAGIC 0x40000000
-
 enum mode {
 	MODE_LOOKUP,
 	MODE_TWIN,
 	MODE_FILL,
 };
 
-/* A producer's own: what is asked of the next call, and what came of the last. */
-struct slot {
-	/* the request */
-	enum mode mode;
-	__u32 first;	/* index of the first key of a pass */
-	__u32 count;	/* keys in a pass */
-	__u32 passes;
-	__u64 calls;	/* counted up by each call: 0 before it, 1 after it */
-	/* the answer */
-	__u64 ops;	/* that succeeded */
-	__u64 ns;	/* that all passes took */
-	__u32 cpu;
-	__s32 err;	/* of the operation that ended the call, 0 for none */
-	__u32 at;	/* index of that operation's key */
-	__u8 pad[76];
+#include "slot.bpf.h"
+
+#define MAX_KEY 1024
+/* Keys up to this size fit into the callback's context, which is on the stack. */
+#define STACK_KEY 256
+
+struct keyed_slot {
+	struct slot slot;
 	/* all bytes of every key; the first four (or fewer) hold its index instead */
 	__u8 key[MAX_KEY];
-} __attribute__((aligned(128)));
+};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -49,13 +30,7 @@ struct {
 	__uint(value_size, 8);
 } hash SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct slot);
-} slots SEC(".maps");
+SLOTS(struct keyed_slot);
 
 /* What a fill inserts: one value of hash's value_size. */
 struct {
@@ -170,24 +145,23 @@ PASS(twin_pass_lean, twin_lean)
 PASS(twin_pass_slot, twin_slot)
 PASS(fill_pass, fill_one)
 
-/* Time in the loop, in ns. */
-#define TIMED(loop) ({ __u64 t0 = bpf_ktime_get_ns(); loop; bpf_ktime_get_ns() - t0; })
-
 static __always_inline void run(__u32 index)
 {
-	struct slot *s = bpf_map_lookup_elem(&slots, &index);
+	struct keyed_slot *k = bpf_map_lookup_elem(&slots, &index);
+	struct slot *s;
 	struct work w = {};
 	__u32 zero = 0, passes;
 
-	if (!s)
+	if (!k)
 		return;
+	s = &k->slot;
 	w.value = bpf_map_lookup_elem(&value, &zero);
 	w.err = bpf_map_lookup_elem(&failed, &zero);
 	if (!w.value || !w.err)
 		return;
 	*w.err = 0;
-	__builtin_memcpy(w.key, s->key, sizeof(w.key));
-	w.slot_key = (__u32 *)s->key;
+	__builtin_memcpy(w.key, k->key, sizeof(w.key));
+	w.slot_key = (__u32 *)k->key;
 	w.first = s->first;
 	w.count = s->count;
 	passes = s->passes;
@@ -210,28 +184,6 @@ static __always_inline void run(__u32 index)
 	s->calls++;
 }
 
-/* Run by test_run, with the slot's index as the only argument. */
-SEC("raw_tp")
-int call(struct bpf_raw_tracepoint_args *ctx)
-{
-	run(ctx->args[0]);
-	return 0;
-}
-
-struct sys_enter {
-	__u64 common;
-	__s64 nr;
-	__u64 args[6];
-};
-
-SEC("tp/syscalls/sys_enter_getpgid")
-int getpgid(struct sys_enter *ctx)
-{
-	__u32 pid = ctx->args[0];
-
-	if (pid >= GETPGID_MAGIC && pid < 2 * (__u32)GETPGID_MAGIC)
-		run(pid - GETPGID_MAGIC);
-	return 0;
-}
+TRIGGERS(run)
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

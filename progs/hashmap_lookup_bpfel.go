@@ -13,6 +13,12 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type HashmapLookupKeyedSlot struct {
+	_    structs.HostLayout
+	Slot HashmapLookupSlot
+	Key  [1024]uint8
+}
+
 type HashmapLookupMode uint32
 
 const (
@@ -33,21 +39,23 @@ type HashmapLookupSlot struct {
 	Cpu    uint32
 	Err    int32
 	At     uint32
-	Pad    [76]uint8
-	Key    [1024]uint8
+	Pad0   [4]uint8
+	Counts [4]uint64
+	Pad    [40]uint8
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	HashmapLookupMapFailed   = "failed"
-	HashmapLookupMapHash     = "hash"
-	HashmapLookupMapSlots    = "slots"
-	HashmapLookupMapValue    = "value"
-	HashmapLookupProgCall    = "call"
-	HashmapLookupProgGetpgid = "getpgid"
-	HashmapLookupVarLean     = "lean"
+	HashmapLookupMapFailed        = "failed"
+	HashmapLookupMapHash          = "hash"
+	HashmapLookupMapSlots         = "slots"
+	HashmapLookupMapValue         = "value"
+	HashmapLookupProgCall         = "call"
+	HashmapLookupProgGetpgid      = "getpgid"
+	HashmapLookupProgGetpgidEntry = "getpgid_entry"
+	HashmapLookupVarLean          = "lean"
 )
 
 // LoadHashmapLookup returns the embedded CollectionSpec for HashmapLookup.
@@ -92,8 +100,9 @@ type HashmapLookupSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type HashmapLookupProgramSpecs struct {
-	Call    *ebpf.ProgramSpec `ebpf:"call"`
-	Getpgid *ebpf.ProgramSpec `ebpf:"getpgid"`
+	Call         *ebpf.ProgramSpec `ebpf:"call"`
+	Getpgid      *ebpf.ProgramSpec `ebpf:"getpgid"`
+	GetpgidEntry *ebpf.ProgramSpec `ebpf:"getpgid_entry"`
 }
 
 // HashmapLookupMapSpecs contains maps before they are loaded into the kernel.
@@ -159,14 +168,16 @@ type HashmapLookupVariables struct {
 //
 // It can be passed to LoadHashmapLookupObjects or ebpf.CollectionSpec.LoadAndAssign.
 type HashmapLookupPrograms struct {
-	Call    *ebpf.Program `ebpf:"call"`
-	Getpgid *ebpf.Program `ebpf:"getpgid"`
+	Call         *ebpf.Program `ebpf:"call"`
+	Getpgid      *ebpf.Program `ebpf:"getpgid"`
+	GetpgidEntry *ebpf.Program `ebpf:"getpgid_entry"`
 }
 
 func (p *HashmapLookupPrograms) Close() error {
 	return _HashmapLookupClose(
 		p.Call,
 		p.Getpgid,
+		p.GetpgidEntry,
 	)
 }
 

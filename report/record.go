@@ -82,6 +82,7 @@ const (
 type Result struct {
 	Benchmark string    `json:"benchmark"`
 	Op        string    `json:"op"`               // what is counted, such as "lookup"
+	Form      Form      `json:"form,omitempty"`   // of the line that the kernel's own bench has for it
 	Params    []Param   `json:"params"`           // in the benchmark's order
 	Facts     []Param   `json:"facts,omitempty"`  // what follows from Params; one with a unit reads "6 % full"
 	Varied    []string  `json:"varied,omitempty"` // names of the parameters that a sweep varies
@@ -126,6 +127,28 @@ type Warning struct {
 
 func (w Warning) String() string { return w.What + ": " + w.Remedy }
 
+// Form says which line of the kernel's own bench a result has, beside those that all results have.
+type Form string
+
+const (
+	FormNone       Form = ""           // none: a line for each CPU, as all results have
+	FormHits       Form = "hits"       // Summary: hits … M/s, drops …, total operations …
+	FormThroughput Form = "throughput" // Summary: throughput … M ops/s, latency … ns/op
+	FormFalseHits  Form = "false_hits" // Summary: … false hits of … total operations
+	FormStorage    Form = "storage"    // Summary: hits throughput …, hits latency …, important_hits throughput …
+	FormCreates    Form = "creates"    // Summary: creates … k/s
+	FormMemory     Form = "memory"     // Summary: per-prod-op … k/s, memory usage … MiB, peak memory usage … MiB
+	FormGrace      Form = "grace"      // SUMMARY tasks_trace grace period latency avg … us
+	FormTiming     Form = "timing"     // NAME: median … ns/op, stddev …, p99 …
+)
+
+// Gauge is something that was measured in a run beside its operations, such as the memory in use.
+type Gauge struct {
+	Name  string  `json:"name"` // such as "memory_peak"; letters of other alphabets than a-z, 0-9 and _ are not in it
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"` // such as "B" or "%"; none for a number of things
+}
+
 // Run is a fresh set-up of a configuration and what was measured on it.
 type Run struct {
 	Round int    `json:"round"` // counts from 0
@@ -133,6 +156,7 @@ type Run struct {
 	// Samples are of the operation with its loop; Twin are of the same loop without the operation.
 	Samples []Sample `json:"samples"`
 	Twin    []Sample `json:"twin,omitempty"`
+	Gauges  []Gauge  `json:"gauges,omitempty"` // in the benchmark's order
 }
 
 // Sample is one timed batch, or one tick of a counter.

@@ -6,7 +6,9 @@ package harness
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/pflag"
@@ -22,6 +24,8 @@ type Benchmark struct {
 	Timing  string // one or two sentences: what is timed and what is not
 	// Longer is the flag to raise when batches are too short and to lower when they are too long, such as "--nr_loops".
 	Longer string
+	// Form is of the lines that the kernel's own bench has for it, beside those that all results have.
+	Form report.Form
 	// Requires are probes of what it needs of the kernel. Each returns nil where that is there. An error that is
 	// [errors.ErrUnsupported] makes the result a skip, any other a failure.
 	Requires  []func() error
@@ -55,6 +59,8 @@ type Env struct {
 	Producers, Consumers int
 	// Warn adds a warning to the result; the same warning is kept once.
 	Warn func(report.Warning)
+	// Fact adds to the result what is known from the set-up on only; a fact of the same name is replaced.
+	Fact func(report.Param)
 }
 
 // Instance is a benchmark made ready for one run.
@@ -66,7 +72,7 @@ type Instance struct {
 	Wake     func()
 	// Count sets into[i] to the cumulative counts of producer i, where producers spin.
 	Count func(into []Count)
-	// Check judges a finished run: an error fails it.
+	// Check judges a finished run: an error fails it. It adds the run's gauges, if there are any.
 	Check func(run *report.Run) error
 	// Close undoes the set-up.
 	Close func() error
@@ -113,15 +119,29 @@ func Register(b *Benchmark) {
 
 // All returns the registered benchmarks by name.
 func All() []*Benchmark {
-	all := make([]*Benchmark, 0, len(registry))
-	for _, b := range registry {
-		all = append(all, b)
+	return slices.SortedFunc(maps.Values(registry), func(a, b *Benchmark) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Suite is a number of benchmarks that belong together, or one with a number of settings, measured as one table.
+type Suite struct {
+	Name    string
+	Summary string // one sentence
+	// Lines are what it measures, each as a command line has it: a benchmark's name and flags. whole asks for all there
+	// is, else it is what takes minutes.
+	Lines func(whole bool) [][]string
+}
+
+var suites = map[string]*Suite{}
+
+// RegisterSuite adds a suite. It panics when the name is taken, as that is a mistake of the programmer.
+func RegisterSuite(s *Suite) {
+	if _, taken := suites[s.Name]; taken {
+		panic(fmt.Sprintf("harness: suite %q is registered twice", s.Name))
 	}
-	slices.SortFunc(all, func(a, b *Benchmark) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	return all
+	suites[s.Name] = s
+}
+
+// Suites returns the registered suites by name.
+func Suites() []*Suite {
+	return slices.SortedFunc(maps.Values(suites), func(a, b *Suite) int { return strings.Compare(a.Name, b.Name) })
 }

@@ -124,7 +124,14 @@ func (r *Runner) runJob(ctx context.Context, rec *report.Record, i int, job *Job
 			res.Warnings = append(res.Warnings, w)
 		}
 	}
-	run, err := r.measure(ctx, job, round, warn)
+	fact := func(p report.Param) {
+		if i := slices.IndexFunc(res.Facts, func(f report.Param) bool { return f.Name == p.Name }); i >= 0 {
+			res.Facts[i] = p
+			return
+		}
+		res.Facts = append(res.Facts, p)
+	}
+	run, err := r.measure(ctx, job, round, Env{Producers: job.Producers, Consumers: job.Consumers, Warn: warn, Fact: fact})
 	if errors.Is(err, errStuck) {
 		r.settle(rec, i, err)
 		return fmt.Errorf("%s: %w: its set-up is still in use, so nothing more can be measured", res.Benchmark, err)
@@ -149,11 +156,11 @@ func (r *Runner) runJob(ctx context.Context, rec *report.Record, i int, job *Job
 }
 
 // measure sets a job up afresh and does one run of it.
-func (r *Runner) measure(ctx context.Context, job *Job, round int, warn func(report.Warning)) (run *report.Run, err error) {
+func (r *Runner) measure(ctx context.Context, job *Job, round int, env Env) (run *report.Run, err error) {
 	start := time.Now()
 	var inst *Instance
 	err = guard(func() (err error) {
-		inst, err = job.Config.Setup(ctx, Env{Producers: job.Producers, Consumers: job.Consumers, Warn: warn})
+		inst, err = job.Config.Setup(ctx, env)
 		return err
 	})
 	if err != nil {
@@ -172,7 +179,7 @@ func (r *Runner) measure(ctx context.Context, job *Job, round int, warn func(rep
 	c := &crew{inst: inst, job: job, abort: &abort, patience: patience}
 	err = c.start()
 	if err == nil {
-		err = r.phases(ctx, c, run, warn)
+		err = r.phases(ctx, c, run, env.Warn)
 	}
 	if errors.Is(err, errStuck) {
 		c.dismiss()

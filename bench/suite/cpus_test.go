@@ -49,7 +49,10 @@ func TestManyCPUs(t *testing.T) {
 
 	// So many threads would take long to get going. What a producer for the last CPU would do:
 	r := &hashmapRun{cfg: &hashmapLookup{keySize: 4, valueSize: 8, maxEntries: entries, nrEntries: entries, nrLoops: loops, trigger: triggerTestRun}}
-	if err := errors.Join(r.load(possible), r.fill(t.Context())); err != nil {
+	if err := r.load(possible); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.fill(t.Context()); err != nil {
 		t.Fatal(errors.Join(err, r.close()))
 	}
 	p, err := r.producer(&harness.Worker{ID: possible - 1})

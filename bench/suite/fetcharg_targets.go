@@ -39,14 +39,14 @@ var passed = [3][]uint64{{passedA}, {passedB}, {passedC}}
 func wantPassed() ([3][]uint64, error) { return passed, nil }
 
 var fetchKinds = []*fetchKind{
-	{name: fetchBaseline, targets: []fetchTarget{strncmp([3]string{}, wantPassed), trigger("", ""), leaf}},
+	{name: fetchBaseline, targets: []fetchTarget{strncmp([3]string{}, wantPassed), triggerTarget("", ""), leaf}},
 	{name: "kprobe", hook: "kprobe-event", summary: "a kprobe", kind: fetcharg.Kprobe, targets: []fetchTarget{strncmp(entryArgs, wantPassed)}},
 	{name: "kretprobe", hook: "kretprobe-event", summary: "a kretprobe", kind: fetcharg.Kretprobe,
 		targets: []fetchTarget{strncmp(returnArgs, wantMemory(1, 0xffffffff))}}, // strncmp returns 1 or -1 in the kernel
 	{name: "fprobe", hook: "fprobe-event", summary: "an fprobe", kind: fetcharg.Fprobe, targets: []fetchTarget{strncmp(entryArgs, wantPassed)}},
-	{name: "tprobe", hook: "tprobe-event", summary: "a tprobe", kind: fetcharg.Tprobe, targets: []fetchTarget{trigger("bpf_trigger_tp", "a=$arg1")}},
+	{name: "tprobe", hook: "tprobe-event", summary: "a tprobe", kind: fetcharg.Tprobe, targets: []fetchTarget{triggerTarget("bpf_trigger_tp", "a=$arg1")}},
 	{name: "eprobe", hook: "eprobe-event", summary: "an eprobe", kind: fetcharg.Eprobe,
-		targets: []fetchTarget{trigger("bpf_test_run.bpf_trigger_tp", "a=$nonce"), mincore}},
+		targets: []fetchTarget{triggerTarget("bpf_test_run.bpf_trigger_tp", "a=$nonce"), mincore}},
 	{name: "uprobe", hook: "uprobe", summary: "a uprobe", kind: fetcharg.Uprobe, targets: []fetchTarget{leaf}},
 }
 
@@ -86,8 +86,8 @@ func strncmp(args [3]string, want func() ([3][]uint64, error)) fetchTarget {
 	}
 }
 
-// trigger is the tracepoint bpf_trigger_tp, hit by a program through a kfunc. a is what fetches the number it passes.
-func trigger(spot, a string) fetchTarget {
+// triggerTarget is the tracepoint bpf_trigger_tp, hit by a program through a kfunc. a is what fetches the number it passes.
+func triggerTarget(spot, a string) fetchTarget {
 	return fetchTarget{
 		name:   "trigger",
 		spot:   func() (string, uint64, error) { return spot, 0, nil },

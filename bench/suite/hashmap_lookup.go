@@ -36,9 +36,6 @@ func init() {
 }
 
 const (
-	triggerTestRun = "test_run"
-	triggerTP      = "tp"
-
 	maxKeySize = 1024 // MAX_KEY of the program
 	// stackKey is STACK_KEY of the program, and wholePass the longest pass that is never split: with keys that short it
 	// takes some 5 ms, and some 65 ms where each lookup waits for memory several times.
@@ -52,7 +49,7 @@ type hashmapLookup struct {
 	maxEntries, nrEntries uint64
 	nrLoops               uint64 // lookups in a sample
 	mapFlags              mapFlags
-	trigger               string
+	trigger               trigger
 
 	fs *pflag.FlagSet
 }
@@ -65,8 +62,10 @@ func (c *hashmapLookup) Flags(fs *pflag.FlagSet) {
 	number.Var(fs, &c.nrLoops, "nr_loops", 1000000, "lookups in a sample: rounded down to whole passes over the entries, one at least")
 	fs.Var(&c.mapFlags, "map_flags", "flags of the map: a number (0x40) or names (no_prealloc,zero_seed)")
 	number.Var(fs, &c.valueSize, "value_size", 8, "bytes of a value")
-	fs.StringVar(&c.trigger, "trigger", triggerTestRun, "`how` the program is called: test_run, or tp (the system call tracepoint of getpgid)")
+	c.trigger.bind(fs, hashmapTriggers...)
 }
+
+var hashmapTriggers = []trigger{triggerTestRun, triggerTP, triggerFentry}
 
 // defaultMaxEntries is max_entries when only nr_entries is given, and exceeds the default of 1000.
 const defaultMaxEntries = 65536
@@ -99,10 +98,7 @@ func (c *hashmapLookup) Resolve() error {
 	if c.mapFlags&unix.BPF_F_WRONLY_PROG != 0 {
 		errs = append(errs, errors.New("--map_flags: wronly_prog forbids lookups; leave it out"))
 	}
-	if c.trigger != triggerTestRun && c.trigger != triggerTP {
-		errs = append(errs, fmt.Errorf("--trigger=%s: must be %s or %s", c.trigger, triggerTestRun, triggerTP))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.trigger.check(hashmapTriggers...))...)
 }
 
 func (c *hashmapLookup) Params() []report.Param {
@@ -117,7 +113,7 @@ func (c *hashmapLookup) Params() []report.Param {
 		{Name: "nr_entries", Value: c.nrEntries},
 		{Name: "nr_loops", Value: c.nrLoops},
 		flags,
-		{Name: "trigger", Value: c.trigger},
+		{Name: "trigger", Value: string(c.trigger)},
 	}
 }
 
@@ -131,7 +127,7 @@ func (c *hashmapLookup) Facts() []report.Param {
 
 // FlagValues are what a shell completes behind the flags.
 func (c *hashmapLookup) FlagValues() map[string][]string {
-	return map[string][]string{"trigger": {triggerTestRun, triggerTP}, "map_flags": {"no_prealloc", "zero_seed"}}
+	return map[string][]string{"trigger": names(hashmapTriggers), "map_flags": {"no_prealloc", "zero_seed"}}
 }
 
 // passes is how many whole passes a sample has.

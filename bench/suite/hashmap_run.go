@@ -7,13 +7,11 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"bpfbench/bench/harness"
 	"bpfbench/internal/host"
 	"bpfbench/internal/kernel"
-	"bpfbench/internal/tracefs"
 	"bpfbench/producers"
 	"bpfbench/progs"
 	"bpfbench/report"
@@ -21,49 +19,19 @@ import (
 
 // hashmapRun is bpf-hashmap-lookup made ready for one run.
 type hashmapRun struct {
-	cfg   *hashmapLookup
-	coll  *ebpf.Collection
-	call  *ebpf.Program // for test_run
-	slots []byte        // of the producers, mapped
-	tp    link.Link     // of the trigger tp, else nil
+	*work
+	cfg *hashmapLookup
 }
 
 func (c *hashmapLookup) Setup(ctx context.Context, env harness.Env) (*harness.Instance, error) {
 	r := &hashmapRun{cfg: c}
-	err := r.load(env.Producers)
-	if err == nil {
-		err = r.fill(ctx)
+	if err := r.load(env.Producers); err != nil {
+		return nil, err
 	}
-	if err == nil && c.trigger == triggerTP {
-		err = r.attach()
-	}
-	if err != nil {
+	if err := r.fill(ctx); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	return &harness.Instance{Producer: r.producer, Close: r.close}, nil
-}
-
-func (r *hashmapRun) close() error {
-	var errs []error
-	if r.tp != nil {
-		errs = append(errs, r.tp.Close())
-	}
-	if r.slots != nil {
-		errs = append(errs, unix.Munmap(r.slots))
-	}
-	if r.coll != nil {
-		r.coll.Close()
-	}
-	return errors.Join(errs...)
-}
-
-// attach puts the program on the tracepoint of getpgid, where it runs when this process asks for it and at no other call.
-func (r *hashmapRun) attach() (err error) {
-	if err := tracefs.Mount(); err != nil {
-		return err
-	}
-	r.tp, err = link.Tracepoint("syscalls", "sys_enter_getpgid", r.coll.Programs[progs.HashmapLookupProgGetpgid], nil)
-	return kernel.Explain(err, "attach to the tracepoint of getpgid", unix.CAP_PERFMON)
 }
 
 // lean is the constant of that name in the program: whether it can use its shorter callbacks.
@@ -86,10 +54,6 @@ func (r *hashmapRun) load(producers int) error {
 	hash.KeySize, hash.ValueSize = uint32(c.keySize), uint32(c.valueSize)
 	hash.MaxEntries, hash.Flags = uint32(c.maxEntries), uint32(c.mapFlags)
 	spec.Maps[progs.HashmapLookupMapValue].ValueSize = uint32(c.valueSize)
-	spec.Maps[progs.HashmapLookupMapSlots].MaxEntries = uint32(producers)
-	if c.trigger != triggerTP {
-		delete(spec.Programs, progs.HashmapLookupProgGetpgid)
-	}
 
 	// The map that the user has shaped is made first and apart, so that a refusal can be explained.
 	m, err := ebpf.NewMap(hash)
@@ -97,16 +61,12 @@ func (r *hashmapRun) load(producers int) error {
 		return kernel.ExplainMap(err, hash)
 	}
 	defer m.Close()
-	r.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{hash.Name: m}})
+	r.work, err = loadWork(spec, c.trigger, producers, map[string]*ebpf.Map{hash.Name: m})
 	if err != nil {
-		return kernel.Explain(err, "load the program", unix.CAP_BPF, unix.CAP_PERFMON)
-	}
-	r.call = r.coll.Programs[progs.HashmapLookupProgCall]
-	if r.slots, err = mapSlots(r.coll.Maps[progs.HashmapLookupMapSlots]); err != nil {
 		return err
 	}
 	for i := range producers {
-		copy(r.slots[slotOffset(i)+int(unsafe.Offsetof(progs.HashmapLookupSlot{}.Key)):], keyPattern())
+		copy(r.slot(i)[unsafe.Offsetof(progs.HashmapLookupKeyedSlot{}.Key):], keyPattern())
 	}
 	return nil
 }
@@ -134,22 +94,19 @@ func keyPattern() []byte {
 	return key
 }
 
-func slotOffset(i int) int { return i * int(unsafe.Sizeof(progs.HashmapLookupSlot{})) }
-
 // fill inserts the entries and then looks each of them up once. Every insert must make a new entry, and every lookup must
 // find one: so there are as many as were asked for.
 func (r *hashmapRun) fill(ctx context.Context) error {
 	n := r.cfg.nrEntries
-	run := producers.NewTestRun(r.call.FD(), 0)
 	aborted := func() bool { return ctx.Err() != nil }
 
-	inserts := newSlotCall(r.slots, 0, progs.HashmapLookupModeMODE_FILL, run)
+	inserts := r.request(0, uint32(progs.HashmapLookupModeMODE_FILL), "insert entry", r.testRun(0))
 	fill := producers.Split{Pass: n, Passes: 1, Aborted: aborted, Call: inserts.insert}
 	filled, err := fill.All()
 	if err != nil {
 		return fmt.Errorf("fill the map: %w", err)
 	}
-	lookups := newSlotCall(r.slots, 0, progs.HashmapLookupModeMODE_LOOKUP, run)
+	lookups := r.request(0, uint32(progs.HashmapLookupModeMODE_LOOKUP), lookUp, r.testRun(0))
 	check := producers.Split{Pass: n, Passes: 1, Whole: r.cfg.lean(), Aborted: aborted, Call: lookups.do}
 	found, err := check.All()
 	if err != nil {
@@ -163,14 +120,12 @@ func (r *hashmapRun) fill(ctx context.Context) error {
 
 // producer readies a producer. Its calls use slot w.ID alone.
 func (r *hashmapRun) producer(w *harness.Worker) (harness.Producer, error) {
-	var run caller = producers.NewTestRun(r.call.FD(), uint64(w.ID))
-	if r.tp != nil {
-		run = producers.NewGetpgid(uint32(w.ID))
-	}
 	batch := func(mode progs.HashmapLookupMode) func() (report.Sample, error) {
-		s := &producers.Split{Pass: r.cfg.nrEntries, Passes: r.cfg.passes(), Whole: r.cfg.lean(), Aborted: w.Aborted,
-			Call: newSlotCall(r.slots, w.ID, mode, run).do}
+		s := r.split(w, uint32(mode), lookUp, r.cfg.nrEntries, r.cfg.passes())
+		s.Whole = r.cfg.lean()
 		return s.Batch
 	}
 	return harness.Producer{Batch: batch(progs.HashmapLookupModeMODE_LOOKUP), Twin: batch(progs.HashmapLookupModeMODE_TWIN)}, nil
 }
+
+const lookUp = "look up entry"

@@ -174,10 +174,10 @@ func TestHashmapMiss(t *testing.T) {
 			if err := r.coll.Maps[progs.HashmapLookupMapHash].Delete(key); err != nil {
 				t.Fatalf("delete entry %d: %v", gone, err)
 			}
-			call := newSlotCall(r.slots, 0, progs.HashmapLookupModeMODE_LOOKUP, producers.NewTestRun(r.call.FD(), 0))
+			call := r.request(0, uint32(progs.HashmapLookupModeMODE_LOOKUP), lookUp, r.testRun(0))
 			_, err := call.do(0, 100, 10)
 			var failed *opError
-			if !errors.As(err, &failed) || failed.key != gone || failed.after != uint64(gone) || !errors.Is(err, unix.ENOENT) {
+			if !errors.As(err, &failed) || failed.at != gone || failed.after != uint64(gone) || !errors.Is(err, unix.ENOENT) {
 				t.Errorf("%s without entry %d: error %v", settings, gone, err)
 			}
 			if err := r.close(); err != nil {

@@ -45,7 +45,7 @@ func measure(t *testing.T, producers int, name string, settings ...string) *repo
 		t.Fatal(err)
 	}
 	r := &harness.Runner{Plan: report.Plan{Duration: uint64(50 * time.Millisecond), Warmup: uint64(5 * time.Millisecond), Runs: 2, Seed: rand.Uint64()}}
-	rec := &report.Record{Results: []*report.Result{{Benchmark: name, Producers: producers}}}
+	rec := &report.Record{Results: []*report.Result{{Benchmark: name, Producers: producers, Consumers: b.Consumers.Default}}}
 	job := &harness.Job{Benchmark: b, Config: cfg, Producers: producers, Consumers: b.Consumers.Default}
 	if usable, err := cpuset.Usable(); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func setup(t *testing.T, ctx context.Context, producers int, name string, settin
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cfg.Setup(ctx, harness.Env{Producers: producers, Warn: func(w report.Warning) { t.Log(w) }})
+	return cfg.Setup(ctx, harness.Env{Producers: producers, Warn: func(w report.Warning) { t.Log(w) }, Fact: func(p report.Param) { t.Log(p.Name, p.Text()) }})
 }
 
 // A set-up that is interrupted ends soon, and undoes itself.
