@@ -121,12 +121,13 @@ func tell(w io.Writer, rec *report.Record, reasonsTold bool) {
 	for _, warning := range rec.Session.Warnings {
 		say("warning: %s", warning)
 	}
+	title := titles(rec)
 	for _, r := range rec.Results {
 		if r.Reason != "" && !reasonsTold {
-			say("%s: %s: %s", title(rec, r), r.Status, r.Reason)
+			say("%s: %s: %s", title(r), r.Status, r.Reason)
 		}
 		for _, warning := range r.Warnings {
-			say("warning: %s: %s", title(rec, r), warning)
+			say("warning: %s: %s", title(r), warning)
 		}
 	}
 	if rec.Session.Interrupted {

@@ -17,12 +17,13 @@ import (
 type progress struct {
 	w     io.Writer
 	rec   *report.Record
+	title func(*report.Result) string
 	lines bool
 	bar   *progressbar.ProgressBar
 }
 
 func newProgress(w *os.File, o *options, rec *report.Record) *progress {
-	p := &progress{w: w, rec: rec, lines: o.verbose && !o.quiet}
+	p := &progress{w: w, rec: rec, title: titles(rec), lines: o.verbose && !o.quiet}
 	if !o.quiet && !o.verbose && term.IsTerminal(int(w.Fd())) {
 		p.bar = progressbar.NewOptions(len(rec.Results)*rec.Session.Plan.Runs, progressbar.OptionSetWriter(w), progressbar.OptionClearOnFinish(),
 			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionSetWidth(20))
@@ -32,7 +33,7 @@ func newProgress(w *os.File, o *options, rec *report.Record) *progress {
 
 // starting says which run comes next.
 func (p *progress) starting(round, job int) {
-	what := title(p.rec, p.rec.Results[job])
+	what := p.title(p.rec.Results[job])
 	if p.lines {
 		fmt.Fprintf(p.w, "bench: %s: run %d of %d\n", what, round+1, p.rec.Session.Plan.Runs)
 	}
@@ -41,18 +42,21 @@ func (p *progress) starting(round, job int) {
 	}
 }
 
-// title is the name of a result's benchmark and the parameters that tell it from the others.
-func title(rec *report.Record, r *report.Result) string {
-	words := []string{r.Benchmark}
-	for _, name := range rec.Varying() {
-		if p, ok := r.Param(name); ok {
-			words = append(words, fmt.Sprintf("%s=%v", name, p.Value))
+// titles gives the name of a result's benchmark and the parameters that tell it from the others of rec.
+func titles(rec *report.Record) func(*report.Result) string {
+	varying := rec.Varying()
+	return func(r *report.Result) string {
+		words := []string{r.Benchmark}
+		for _, name := range varying {
+			if p, ok := r.Param(name); ok {
+				words = append(words, fmt.Sprintf("%s=%v", name, p.Value))
+			}
 		}
+		if len(rec.Session.Hosts) > 1 {
+			words = append(words, "on", rec.Kernel(r))
+		}
+		return strings.Join(words, " ")
 	}
-	if len(rec.Session.Hosts) > 1 {
-		words = append(words, "on", rec.Kernel(r))
-	}
-	return strings.Join(words, " ")
 }
 
 func (p *progress) Begin(*report.Record) error { return nil }
