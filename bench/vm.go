@@ -180,7 +180,7 @@ type guestSession struct {
 	toldKVM bool
 }
 
-// plan finds the kernels and lays out the record: each configuration on each kernel.
+// plan finds the kernels, and lays out the record: each configuration on each kernel.
 func (s *guestSession) plan() error {
 	for _, name := range s.g.kernels {
 		k, err := vm.FindKernel(name)
@@ -196,6 +196,12 @@ func (s *guestSession) plan() error {
 		}
 		s.kernels = append(s.kernels, k)
 	}
+	s.layOut()
+	return nil
+}
+
+// layOut gives each kernel results of its own.
+func (s *guestSession) layOut() {
 	session := &s.rec.Session
 	if s.g.exact {
 		session.Unit, session.Start = report.Instructions, time.Time{}
@@ -207,11 +213,11 @@ func (s *guestSession) plan() error {
 		for _, r := range s.rec.Results {
 			copied := *r
 			copied.Host = i
+			copied.Facts, copied.Warnings = slices.Clone(r.Facts), slices.Clone(r.Warnings)
 			results = append(results, &copied)
 		}
 	}
 	s.rec.Results = results
-	return nil
 }
 
 func (s *guestSession) close() error {
@@ -302,6 +308,7 @@ func (s *guestSession) boot(ctx context.Context, i, round int) error {
 	for j, r := range lines.Record().Results {
 		mine := s.of(i)[j]
 		mine.Status, mine.Reason = r.Status, r.Reason
+		mine.SetFacts(r.Facts...)
 		for _, w := range r.Warnings {
 			if !slices.Contains(mine.Warnings, w) {
 				mine.Warnings = append(mine.Warnings, w)
@@ -333,6 +340,7 @@ func (s *guestSession) take(i int, guest *report.Record, added int) error {
 	}
 	index := i*s.configs + added
 	runs := guest.Results[added].Runs
+	s.rec.Results[index].SetFacts(guest.Results[added].Facts...)
 	s.rec.Results[index].Runs = append(s.rec.Results[index].Runs, runs[len(runs)-1])
 	for _, w := range s.writers {
 		if err := w.Run(s.rec, index); err != nil {

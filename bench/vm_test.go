@@ -138,6 +138,26 @@ func TestGuestRecord(t *testing.T) {
 	}
 }
 
+// What set-ups find out is of the kernel that they ran on, though the guests begin with the same facts.
+func TestGuestFacts(t *testing.T) {
+	facts := append(make([]report.Param, 0, 8), report.Param{Name: "full", Value: 6, Unit: "%"})
+	s := &guestSession{g: &guestOptions{}, kernels: []*vm.Kernel{{Release: "6.1"}, {Release: "7.3"}}, configs: 1, rec: &report.Record{
+		Session: report.Session{Plan: report.Plan{Runs: 1}}, Results: []*report.Result{{Benchmark: "a", Facts: facts}}}}
+	s.layOut()
+	for i, trigger := range []string{"tracepoint", "fentry"} {
+		guest := &report.Record{Session: report.Session{Hosts: []report.Host{{}}}, Results: []*report.Result{{
+			Facts: []report.Param{{Name: "full", Value: json.Number("6"), Unit: "%"}, {Name: "triggered_by", Value: trigger}}, Runs: []*report.Run{{}}}}}
+		if err := s.take(i, guest, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []string{"tracepoint", "fentry"} {
+		if f := s.rec.Results[i].Facts; len(f) != 2 || f[1].Value != want {
+			t.Errorf("kernel %d: %v, want %s", i, f, want)
+		}
+	}
+}
+
 // needsGuest returns a function that runs a static bench, and skips the test where that, or a guest, cannot be had.
 func needsGuest(t *testing.T) (binary string) {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 type csvWriter struct{ w io.Writer }
 
 // NewCSV gives the writer of comma-separated values (RFC 4180), written at the end: a header, then a row for each run and
-// metric, with the parameters as columns; all in base units. A result that was not measured has one row, with its status
+// metric, with the parameters and facts as columns; all in base units. A result that was not measured has one row, with its status
 // and its reason and without a metric.
 func NewCSV(w io.Writer) Writer { return csvWriter{w} }
 
@@ -29,7 +29,7 @@ var (
 func (c csvWriter) End(rec *Record) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	names := paramNames(rec.Results)
+	names, facts := namesOf(rec.Results, paramsOf), namesOf(rec.Results, factsOf)
 	header := slices.Clone(csvFirst)
 	for _, n := range names {
 		if slices.Contains(csvFirst, n) || slices.Contains(csvLast, n) {
@@ -37,9 +37,12 @@ func (c csvWriter) End(rec *Record) error {
 		}
 		header = append(header, n)
 	}
+	for _, n := range facts {
+		header = append(header, "fact_"+n)
+	}
 	rows := [][]string{append(header, csvLast...)}
 	for _, r := range rec.Results {
-		rows = append(rows, csvRows(rec, r, names)...)
+		rows = append(rows, csvRows(rec, r, names, facts)...)
 	}
 	if err := w.WriteAll(rows); err != nil {
 		return fmt.Errorf("encode csv: %w", err)
@@ -50,11 +53,11 @@ func (c csvWriter) End(rec *Record) error {
 	return nil
 }
 
-// paramNames are the names of all parameters, in the order in which they come.
-func paramNames(results []*Result) []string {
+// namesOf are the names of all parameters or facts, in the order in which they come.
+func namesOf(results []*Result, of func(*Result) []Param) []string {
 	var names []string
 	for _, r := range results {
-		for _, p := range r.Params {
+		for _, p := range of(r) {
 			if !slices.Contains(names, p.Name) {
 				names = append(names, p.Name)
 			}
@@ -63,19 +66,23 @@ func paramNames(results []*Result) []string {
 	return names
 }
 
-func csvRows(rec *Record, r *Result, names []string) [][]string {
+func csvRows(rec *Record, r *Result, params, facts []string) [][]string {
 	h := hostOf(rec, r)
 	head := []string{
 		r.Benchmark, kernelOf(rec, r), h.Arch, h.CPUModel, string(r.Status), r.Reason,
 		strconv.Itoa(r.Producers), strconv.Itoa(r.Consumers), strconv.FormatBool(r.Pinned),
 	}
-	for _, n := range names {
-		cell := ""
-		if p, ok := lookup(r.Params, n); ok {
-			cell = bare(p)
+	add := func(names []string, of []Param) {
+		for _, n := range names {
+			cell := ""
+			if p, ok := lookup(of, n); ok {
+				cell = bare(p)
+			}
+			head = append(head, cell)
 		}
-		head = append(head, cell)
 	}
+	add(params, r.Params)
+	add(facts, r.Facts)
 	if unfit(r) != "" || len(r.Runs) == 0 {
 		return [][]string{append(head, "", "", "", "", "")}
 	}

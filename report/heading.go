@@ -69,21 +69,47 @@ func constants(results []*Result) []string {
 	if len(results) == 0 {
 		return nil
 	}
-	var params, facts []string
+	var params []string
 	for _, q := range results[0].Params {
 		if !varies(results, paramsOf, q.Name) {
 			params = append(params, q.Name+"="+q.Text())
 		}
 	}
-	for _, q := range results[0].Facts {
-		if !varies(results, factsOf, q.Name) {
-			facts = append(facts, factText(q))
-		}
-	}
+	facts := factTexts(commonFacts(results))
 	if len(params) > 0 && len(facts) > 0 {
 		params[len(params)-1] += ";"
 	}
 	return append(params, separated(facts, ",")...)
+}
+
+// commonFacts are the facts that all the results have in common.
+func commonFacts(results []*Result) []Param {
+	var common []Param
+	for _, r := range results {
+		for _, q := range r.Facts {
+			if _, seen := lookup(common, q.Name); !seen && !factVaries(results, q.Name) {
+				common = append(common, q)
+			}
+		}
+	}
+	return common
+}
+
+// factVaries is varies of a fact, which results that came to nothing need not have: it may be known from the set-up only.
+func factVaries(results []*Result, name string) bool {
+	have := slices.DeleteFunc(slices.Clone(results), func(r *Result) bool {
+		_, ok := lookup(r.Facts, name)
+		return !ok && r.Status != "" && r.Status != OK
+	})
+	return varies(have, factsOf, name)
+}
+
+func factTexts(facts []Param) []string {
+	var texts []string
+	for _, q := range facts {
+		texts = append(texts, factText(q))
+	}
+	return texts
 }
 
 // factText writes a fact that has a unit as 6 % full, and another like a parameter.

@@ -30,9 +30,10 @@ type (
 		Results []plannedResult `json:"results"`
 	}
 	runLine struct {
-		Type   string `json:"type"`
-		Result int    `json:"result"` // index into the session line's results
-		Run    *Run   `json:"run"`
+		Type   string  `json:"type"`
+		Result int     `json:"result"` // index into the session line's results
+		Run    *Run    `json:"run"`
+		Facts  []Param `json:"facts,omitempty"` // all of the result's, where they are others than those told before
 	}
 	resultLine struct {
 		Type     string    `json:"type"`
@@ -40,6 +41,7 @@ type (
 		Status   Status    `json:"status"`
 		Reason   string    `json:"reason,omitempty"`
 		Warnings []Warning `json:"warnings,omitempty"`
+		Facts    []Param   `json:"facts,omitempty"` // likewise
 		Summary  *Summary  `json:"summary,omitempty"`
 	}
 	endLine struct {
@@ -104,7 +106,8 @@ func indented(v any) ([]byte, error) {
 
 type jsonlWriter struct {
 	w     io.Writer
-	hosts []Host // as the session line told them
+	hosts []Host    // as the session line told them
+	facts [][]Param // of each result, as last told
 }
 
 // NewJSONL gives the writer of JSON lines. Each comes as soon as it can, in one Write: the session with the results that
@@ -117,18 +120,29 @@ func (j *jsonlWriter) Begin(rec *Record) error {
 	j.hosts = slices.Clone(rec.Session.Hosts)
 	for _, r := range rec.Results {
 		line.Results = append(line.Results, plannedResult{Result: result(r)})
+		j.facts = append(j.facts, slices.Clone(r.Facts))
 	}
 	return j.line(line)
 }
 
 func (j *jsonlWriter) Run(rec *Record, i int) error {
 	runs := rec.Results[i].Runs
-	return j.line(runLine{typeRun, i, run(runs[len(runs)-1])})
+	return j.line(runLine{typeRun, i, run(runs[len(runs)-1]), j.newFacts(rec, i)})
+}
+
+// newFacts are the facts of a result, or nil where they have been told as they are.
+func (j *jsonlWriter) newFacts(rec *Record, i int) []Param {
+	facts := rec.Results[i].Facts
+	if slices.EqualFunc(facts, j.facts[i], func(a, b Param) bool { return a.Name == b.Name && a.Text() == b.Text() }) {
+		return nil
+	}
+	j.facts[i] = slices.Clone(facts)
+	return facts
 }
 
 func (j *jsonlWriter) End(rec *Record) error {
 	for i, r := range rec.Results {
-		line := resultLine{typeResult, i, r.Status, r.Reason, r.Warnings, summary(r)}
+		line := resultLine{typeResult, i, r.Status, r.Reason, r.Warnings, j.newFacts(rec, i), summary(r)}
 		if err := j.line(line); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ type overheadsWriter struct {
 // NewOverheads gives the writer of text that shows benchmarks as rows and their numbers of arguments as columns, rates above
 // overheads, a table for each host and each setting of the other parameters.
 func NewOverheads(w io.Writer, opt TextOptions) Writer {
-	return &overheadsWriter{textWriter{w, opt}}
+	return &overheadsWriter{textWriter{w: w, opt: opt}}
 }
 
 func (o *overheadsWriter) End(rec *Record) error {
@@ -39,6 +39,7 @@ func (o *overheadsWriter) End(rec *Record) error {
 		return o.textWriter.End(rec)
 	}
 	var p page
+	o.lateFacts(&p, rec)
 	var notes []string
 	for _, b := range overheadBlocks(rec) {
 		b.write(&p, rec, &notes)

@@ -154,6 +154,9 @@ func (d *reader) run(raw []byte) error {
 		return errors.New("a line of type \"run\" has no run")
 	}
 	r.Runs = append(r.Runs, line.Run)
+	if line.Facts != nil {
+		r.Facts = line.Facts
+	}
 	d.added = line.Result
 	return nil
 }
@@ -168,6 +171,9 @@ func (d *reader) result(raw []byte) error {
 		return err
 	}
 	r.Status, r.Reason, r.Warnings = line.Status, line.Reason, line.Warnings
+	if line.Facts != nil {
+		r.Facts = line.Facts
+	}
 	return nil
 }
 

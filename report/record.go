@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -84,7 +85,7 @@ type Result struct {
 	Op        string    `json:"op"`               // what is counted, such as "lookup"
 	Form      Form      `json:"form,omitempty"`   // of the line that the kernel's own bench has for it
 	Params    []Param   `json:"params"`           // in the benchmark's order
-	Facts     []Param   `json:"facts,omitempty"`  // what follows from Params; one with a unit reads "6 % full"
+	Facts     []Param   `json:"facts,omitempty"`  // what follows from Params or is known from the set-up; one with a unit reads "6 % full"
 	Varied    []string  `json:"varied,omitempty"` // names of the parameters that a sweep varies
 	Producers int       `json:"producers"`
 	Consumers int       `json:"consumers"`
@@ -94,6 +95,17 @@ type Result struct {
 	Reason    string    `json:"reason,omitempty"`
 	Warnings  []Warning `json:"warnings,omitempty"`
 	Runs      []*Run    `json:"runs"`
+}
+
+// SetFacts adds what the set-up has found out; a fact of the same name is replaced.
+func (r *Result) SetFacts(facts ...Param) {
+	for _, p := range facts {
+		if i := slices.IndexFunc(r.Facts, func(f Param) bool { return f.Name == p.Name }); i >= 0 {
+			r.Facts[i] = p
+		} else {
+			r.Facts = append(r.Facts, p)
+		}
+	}
 }
 
 // Param is a parameter of a benchmark, or a fact that follows from its parameters.

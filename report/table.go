@@ -82,6 +82,9 @@ func keyColumns(rec *Record) []column {
 func factColumns(rec *Record) []column {
 	var cols []column
 	for _, n := range variedNames(rec.Results, factsOf) {
+		if !factVaries(rec.Results, n) {
+			continue
+		}
 		c := paramColumn(rec.Results, factsOf, n)
 		if c.unit != "" {
 			c.head, c.unit = c.unit+" "+c.head, ""

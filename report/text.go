@@ -19,19 +19,21 @@ type TextOptions struct {
 }
 
 type textWriter struct {
-	w   io.Writer
-	opt TextOptions
+	w    io.Writer
+	opt  TextOptions
+	told []string // facts that are for the heading
 }
 
 // NewText gives the writer of the text that people read: a heading at the beginning; at the end the lines of a single
 // result, or a table of several. The letters "cpu" are in the lines of single CPUs' results only, for `grep cpu`.
-func NewText(w io.Writer, opt TextOptions) Writer { return &textWriter{w, opt} }
+func NewText(w io.Writer, opt TextOptions) Writer { return &textWriter{w: w, opt: opt} }
 
 func (t *textWriter) Begin(rec *Record) error {
 	var p page
 	if !t.opt.Quiet && slices.ContainsFunc(rec.Results, func(r *Result) bool { return !t.opt.Live || unfit(r) == "" }) {
 		heading(&p, rec)
 	}
+	t.told = factTexts(commonFacts(rec.Results))
 	return t.write(&p)
 }
 
@@ -44,8 +46,9 @@ func (t *textWriter) End(rec *Record) error {
 	case t.opt.Quiet:
 		quiet(&p, rec)
 	case len(rec.Results) == 1:
-		single(&p, rec, t.opt.Live)
+		t.single(&p, rec)
 	default:
+		t.lateFacts(&p, rec)
 		writeTable(&p, rec)
 	}
 	return t.write(&p)
@@ -61,15 +64,22 @@ func (t *textWriter) write(p *page) error {
 	return nil
 }
 
+// lateFacts writes the common facts that became known after the heading.
+func (t *textWriter) lateFacts(p *page, rec *Record) {
+	late := slices.DeleteFunc(factTexts(commonFacts(rec.Results)), func(f string) bool { return slices.Contains(t.told, f) })
+	p.pieces(separated(late, ","))
+}
+
 // single writes the only result of rec.
-func single(p *page, rec *Record, live bool) {
+func (t *textWriter) single(p *page, rec *Record) {
 	r := rec.Results[0]
 	if verdict := unfit(r); verdict != "" {
-		if !live {
+		if !t.opt.Live {
 			p.line(r.Benchmark + ": " + verdict)
 		}
 		return
 	}
+	t.lateFacts(p, rec)
 	s, words := Summarize(r), wordingOf(rec.Session.Unit)
 	if s.Rate != nil {
 		for _, c := range s.CPUs {

@@ -124,13 +124,7 @@ func (r *Runner) runJob(ctx context.Context, rec *report.Record, i int, job *Job
 			res.Warnings = append(res.Warnings, w)
 		}
 	}
-	fact := func(p report.Param) {
-		if i := slices.IndexFunc(res.Facts, func(f report.Param) bool { return f.Name == p.Name }); i >= 0 {
-			res.Facts[i] = p
-			return
-		}
-		res.Facts = append(res.Facts, p)
-	}
+	fact := func(p report.Param) { res.SetFacts(p) }
 	run, err := r.measure(ctx, job, round, Env{Producers: job.Producers, Consumers: job.Consumers, Warn: warn, Fact: fact})
 	if errors.Is(err, errStuck) {
 		r.settle(rec, i, err)
