@@ -158,6 +158,21 @@ func TestGuestFacts(t *testing.T) {
 	}
 }
 
+// In exact mode, what a benchmark takes for time is instructions.
+func TestCounted(t *testing.T) {
+	rec := &report.Record{Results: []*report.Result{{Runs: []*report.Run{{Gauges: []report.Gauge{{Unit: "ns"}, {Unit: "ns/op"}, {Unit: "B"}, {Unit: "nsx"}}}}}}}
+	if err := (counted{}).Run(rec, 0); err != nil {
+		t.Fatal(err)
+	}
+	var units []string
+	for _, g := range rec.Results[0].Runs[0].Gauges {
+		units = append(units, g.Unit)
+	}
+	if got := strings.Join(units, " "); got != "insn insn/op B nsx" {
+		t.Error(got)
+	}
+}
+
 // needsGuest returns a function that runs a static bench, and skips the test where that, or a guest, cannot be had.
 func needsGuest(t *testing.T) (binary string) {
 	t.Helper()
