@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -130,6 +131,9 @@ func metricsOf(run *Run, unit Unit) []metric {
 	real("loop_cost", loop, measured && twin, costUnit(unit))
 	real("net_cost", gross-loop, measured && twin, costUnit(unit))
 	all = append(all, metric{"total", "setup", strconv.FormatUint(run.Setup, 10), string(unit)})
+	for _, g := range run.Gauges {
+		all = append(all, metric{"total", g.Name, formatFloat(g.Value), cmp.Or(g.Unit, "1")})
+	}
 	parts := byPlace([]*Run{run})
 	for _, p := range slices.SortedFunc(maps.Keys(parts), place.compare) {
 		part := parts[p][0]

@@ -13,9 +13,9 @@ import (
 // documented are the types behind the sections of docs/record.md.
 var documented = map[string]any{
 	"document": jsonDocument{}, "session": Session{}, "plan": Plan{}, "host": Host{}, "result": jsonResult{}, "param": Param{},
-	"warning": Warning{}, "run": Run{}, "sample": Sample{},
+	"warning": Warning{}, "run": Run{}, "sample": Sample{}, "gauge": Gauge{},
 	"summary": Summary{}, "cpu": CPU{}, "statistics": stats.Summary{}, "rate": Rate{}, "cost": Cost{}, "interval": stats.Interval{},
-	"batch_cost": Batch{}, "variation": Variation{}, "outlier": Outlier{}, "drift": stats.Drift{},
+	"batch_cost": Batch{}, "gauge_summary": GaugeSummary{}, "variation": Variation{}, "outlier": Outlier{}, "drift": stats.Drift{},
 	"line: session": sessionLine{}, "line: run": runLine{}, "line: result": resultLine{}, "line: end": endLine{},
 	"comparison": Comparison{}, "side": Side{}, "row": Row{}, "center": Center{}, "unpaired": Unpaired{},
 	"gate": Gate{}, "rule": Rule{},

@@ -12,13 +12,17 @@ type wording struct {
 	cost    string // after a cost of one operation
 	column  string // of a table, of rates in millions
 	elapsed func(float64) string
+	per     string // what rates are in, in the lines of the kernel's own bench
+	micro   string // 1000 units
+	milli   string // 1e6 units
 }
 
 func wordingOf(u Unit) wording {
 	if u == Instructions {
-		return wording{rate: "events per 1e9 insn", cost: "insn/op", column: "M/1e9 insn", elapsed: formatInstructions}
+		return wording{rate: "events per 1e9 insn", cost: "insn/op", column: "M/1e9 insn", elapsed: formatInstructions,
+			per: "1e9 insn", micro: "K insn", milli: "M insn"}
 	}
-	return wording{rate: "events/sec", cost: "ns/op", column: "M/s", elapsed: formatTime}
+	return wording{rate: "events/sec", cost: "ns/op", column: "M/s", elapsed: formatTime, per: "s", micro: "us", milli: "ms"}
 }
 
 // formatTime writes nanoseconds as 85ns, 250us, 19ms or 1.2s: two to four digits, as there is no use for more of them

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 	"golang.org/x/perf/benchproc"
+	"golang.org/x/perf/benchunit"
 )
 
 func toCSV(b *bytes.Buffer) Writer      { return NewCSV(b) }
@@ -24,9 +25,9 @@ var tables = map[string]func(*bytes.Buffer) Writer{"csv": toCSV, "bench": toGo, 
 
 func TestFormats(t *testing.T) {
 	for file, names := range map[string]string{
-		"csv":   "mixed exact unpinned-counter zero-ops",
-		"bench": "mixed exact table-kernels", // not .go, which tools would take for source
-		"md":    "mixed exact two-cpus unpinned-counter interrupted failed table-kernels table-benchmarks",
+		"csv":   "mixed exact unpinned-counter zero-ops form-one-run",
+		"bench": "mixed exact table-kernels form-memory", // not .go, which tools would take for source
+		"md":    "mixed exact two-cpus unpinned-counter interrupted failed table-kernels table-benchmarks form-memory form-hits table-gauges",
 	} {
 		to := tables[file]
 		for _, name := range strings.Fields(names) {
@@ -148,6 +149,27 @@ func TestBenchstat(t *testing.T) {
 				check(r, "events/s", s.Rate.Median)
 			}
 		}
+	}
+}
+
+// TestGoGauges holds that benchstat knows the units of gauges by their ends.
+func TestGoGauges(t *testing.T) {
+	rec := aRecord(aForm(FormMemory, 1, Gauge{GaugeMemoryPeak, 3 << 20, "B"}, Gauge{"gp_latency", 5e6, "ns"}, Gauge{"full", 25, "%"}, Gauge{"false_hits", 7, ""}))
+	reader := benchfmt.NewReader(bytes.NewReader(write(t, rec, toGo)), "")
+	for reader.Scan() {
+		res, ok := reader.Result().(*benchfmt.Result)
+		if !ok {
+			continue
+		}
+		for unit, want := range map[string]float64{"memory_peak-B": 3 << 20, "gp_latency-sec": 5e-3, "full-%": 25, "false_hits": 7} {
+			if got, ok := res.Value(unit); !ok || got != want {
+				t.Errorf("%v %s, want %v", got, unit, want)
+			}
+		}
+	}
+	must(t, reader.Err())
+	if benchunit.ClassOf("memory_peak-B") != benchunit.Binary {
+		t.Error("bytes are not scaled by 1024")
 	}
 }
 

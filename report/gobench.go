@@ -18,8 +18,8 @@ type goWriter struct{ w io.Writer }
 //
 //	BenchmarkBpfHashmapLookup/key_size=4/…/producers=1 999424 19.7 ns/op 14.8 net-ns/op 5.07e+07 events/s
 //
-// The iterations are the operations that the run did. In exact mode there are insn/op and net-insn/op, and nothing else.
-// Results that were not measured are comments.
+// The iterations are the operations that the run did. In exact mode there are insn/op and net-insn/op only.
+// Gauges come behind them. Results that were not measured are comments.
 func NewGo(w io.Writer) Writer { return goWriter{w} }
 
 func (goWriter) Begin(*Record) error    { return nil }
@@ -84,12 +84,23 @@ func goResult(rec *Record, r *Result, run *Run) (*benchfmt.Result, bool) {
 	if unit != Instructions {
 		values = append(values, benchfmt.Value{Value: rate, Unit: rateUnit(unit)})
 	}
+	for _, g := range run.Gauges {
+		values = append(values, benchfmt.Value{Value: g.Value, Unit: goGaugeUnit(g)})
+	}
 	return &benchfmt.Result{
 		Config: goConfig(rec, r),
 		Name:   benchfmt.Name(goName(r)),
 		Iters:  int(tally(run.Samples).ops),
 		Values: values,
 	}, true
+}
+
+// goGaugeUnit is the name of a gauge with its unit behind it, as in memory_peak-B, which benchstat scales by that unit.
+func goGaugeUnit(g Gauge) string {
+	if g.Unit == "" {
+		return goWord(g.Name)
+	}
+	return goWord(g.Name) + "-" + strings.ReplaceAll(g.Unit, " ", "_")
 }
 
 // goConfig are the facts of the host that tell measurements apart. benchstat puts results whose configurations differ into

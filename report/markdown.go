@@ -112,7 +112,10 @@ func (d *document) single(rec *Record, r *Result) {
 	}
 	d.block(renderMarkdown(cols))
 	var items []string
-	for _, pieces := range afterwards(rec, r, s) {
+	for _, pieces := range append([][]string{total(r, s.Rate, words), drops(s, words)}, afterwards(rec, r, s)...) {
+		if pieces == nil {
+			continue
+		}
 		items = append(items, markdown(flat(strings.Join(pieces, " "))))
 	}
 	if note := cutShort(rec, r, s); note != "" {

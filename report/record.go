@@ -146,6 +146,7 @@ const (
 	FormNone       Form = ""           // none: a line for each CPU, as all results have
 	FormHits       Form = "hits"       // Summary: hits … M/s, drops …, total operations …
 	FormThroughput Form = "throughput" // Summary: throughput … M ops/s, latency … ns/op
+	FormSlow       Form = "slow"       // the same in K ops/s and ms/op
 	FormFalseHits  Form = "false_hits" // Summary: … false hits of … total operations
 	FormStorage    Form = "storage"    // Summary: hits throughput …, hits latency …, important_hits throughput …
 	FormCreates    Form = "creates"    // Summary: creates … k/s

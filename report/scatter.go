@@ -67,18 +67,15 @@ func byPlace(runs []*Run) map[place][]*Run {
 // scatter computes the scatter of the samples of runs, and of what the runs as a whole reached.
 func scatter(runs []*Run, whole []float64) *Scatter {
 	s := new(Scatter)
-	var rates, costs []float64
+	var rates []float64
 	for _, run := range runs {
 		for _, sample := range run.Samples {
-			if sample.Elapsed == 0 {
-				continue
-			}
-			rates = append(rates, sample.Rate())
-			if sample.Ops > 0 {
-				costs = append(costs, float64(sample.Elapsed)/float64(sample.Ops))
+			if sample.Elapsed > 0 {
+				rates = append(rates, sample.Rate())
 			}
 		}
 	}
+	costs := sampleCosts(runs)
 	if d := describe(rates); d != nil {
 		s.CV = d.Relative()
 	}
@@ -92,6 +89,19 @@ func scatter(runs []*Run, whole []float64) *Scatter {
 		s.Variation = variation(between, runs)
 	}
 	return s
+}
+
+// sampleCosts are what an operation took in each sample that has any.
+func sampleCosts(runs []*Run) []float64 {
+	var costs []float64
+	for _, run := range runs {
+		for _, s := range run.Samples {
+			if s.Elapsed > 0 && s.Ops > 0 {
+				costs = append(costs, float64(s.Elapsed)/float64(s.Ops))
+			}
+		}
+	}
+	return costs
 }
 
 // placeRates are the rates of one place in runs. Workers that ran there took turns: their operations and their times add up.

@@ -24,12 +24,22 @@ type Summary struct {
 	Cost   *Cost          `json:"cost,omitempty"`
 	// Scatter is of all samples, or nil. Its variation is of the total rates of the runs.
 	*Scatter
-	Outliers []Outlier `json:"outliers,omitempty"` // runs first; they are labelled, and part of all other values
+	// Drops are the rates at which the runs lost operations; nil where none was lost.
+	Drops    *stats.Summary `json:"drop_rate,omitempty"`
+	Gauges   []GaugeSummary `json:"gauges,omitempty"`   // in the order of the runs' own
+	Outliers []Outlier      `json:"outliers,omitempty"` // runs first; they are labelled, and part of all other values
 	// Drift is of the rates of the runs in their order; nil for fewer than five.
 	Drift *stats.Drift `json:"drift,omitempty"`
 	// Detectable is the least relative difference to another measurement, of as many runs that differ as much, that
 	// Compare is likely to see (stats.Detectable); nil for fewer than four runs.
 	Detectable *float64 `json:"detectable,omitempty"`
+}
+
+// GaugeSummary describes a gauge by its values in the runs that have it.
+type GaugeSummary struct {
+	Name string `json:"name"`
+	Unit string `json:"unit,omitempty"`
+	stats.Summary
 }
 
 // CPU is what one CPU did in all runs; or one worker, where all that is known of a counter is whose it is.
@@ -66,13 +76,16 @@ type Cost struct {
 func Summarize(r *Result) Summary {
 	var s Summary
 	var setup float64
-	var rates, samples []float64
+	var rates, drops, samples []float64
+	var measured []*Run
 	for _, run := range r.Runs {
 		rate, ok := run.Rate()
 		if !ok {
 			continue
 		}
 		s.Runs++
+		measured = append(measured, run)
+		drops = append(drops, run.DropRate())
 		setup += float64(run.Setup)
 		rates = append(rates, rate)
 		s.Ops += tally(run.Samples).ops
@@ -83,6 +96,10 @@ func Summarize(r *Result) Summary {
 		}
 	}
 	s.CPUs = cpus(r.Runs)
+	if d := describe(drops); d != nil && d.Max > 0 {
+		s.Drops = d
+	}
+	s.Gauges = gauges(measured)
 	if s.Runs > 0 {
 		s.Setup = setup / float64(s.Runs)
 	}
@@ -120,6 +137,16 @@ func (r *Run) Rate() (rate float64, ok bool) {
 		rate += workers[w].rate()
 	}
 	return rate, len(workers) > 0
+}
+
+// DropRate is what Rate is, of the operations that were lost.
+func (r *Run) DropRate() float64 {
+	lost := Run{Samples: slices.Clone(r.Samples)}
+	for i := range lost.Samples {
+		lost.Samples[i].Ops = lost.Samples[i].Drops
+	}
+	rate, _ := lost.Rate()
+	return rate
 }
 
 // Cost is the elapsed time that an operation of the run took, its loop included. It is not ok without operations.

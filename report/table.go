@@ -31,8 +31,10 @@ func sheetOf(rec *Record) sheet {
 	words := wordingOf(rec.Session.Unit)
 	cols := append(keyColumns(rec), factColumns(rec)...)
 	cols = append(cols, rateColumns(rec, summaries, words)...)
+	cols = append(cols, dropColumn(summaries, words)...)
 	cols = append(cols, costColumns(summaries, words)...)
 	cols = append(cols, spreadColumn(summaries))
+	cols = append(cols, gaugeColumns(summaries)...)
 	marks, notes := footnotes(rec, summaries)
 	if len(notes) > 0 {
 		cols = append(cols, column{cells: marks, left: true})

@@ -85,6 +85,14 @@ func (t *textWriter) single(p *page, rec *Record) {
 		for _, c := range s.CPUs {
 			cpuResult(p, r.Op, c, words)
 		}
+		if lines := formLines(r, s, words); lines != nil {
+			p.WriteString(strings.Join(lines, "\n") + "\n")
+		} else {
+			p.pieces(total(r, s.Rate, words))
+		}
+		if r.Form != FormHits {
+			p.pieces(drops(s, words))
+		}
 		for _, pieces := range afterwards(rec, r, s) {
 			p.pieces(pieces)
 		}
@@ -127,15 +135,28 @@ func cpuResult(p *page, op string, c CPU, words wording) {
 		c.Label, printable(op), rate, count(c.Samples, "sample"), words.elapsed(c.Elapsed)))
 }
 
-// afterwards are the lines, in pieces, that hold for all CPUs: the total, the spread between runs, the cost of an operation,
+// total is the line, as one piece, of all producers together; there is none where a CPU's says the same.
+func total(r *Result, rate *Rate, words wording) []string {
+	if r.Producers < 2 {
+		return nil
+	}
+	return []string{fmt.Sprintf("total: %s %s %s (%s, %s)", r.Op, plusMinus(rate.N, rate.Mean, rate.StdDev, mega), words.rate,
+		count(r.Producers, "producer"), count(rate.N, "run"))}
+}
+
+// drops is the line, as one piece, of what was lost.
+func drops(s Summary, words wording) []string {
+	if s.Drops == nil {
+		return nil
+	}
+	return []string{"drops: " + plusMinus(s.Drops.N, s.Drops.Mean, s.Drops.StdDev, mega) + " " + words.rate}
+}
+
+// afterwards are the lines, in pieces, that hold for all CPUs: the spread between runs, the cost of an operation, the gauges,
 // and what stands out.
 func afterwards(rec *Record, r *Result, s Summary) [][]string {
 	var lines [][]string
 	rate, words := s.Rate, wordingOf(rec.Session.Unit)
-	if r.Producers > 1 {
-		lines = append(lines, []string{fmt.Sprintf("total: %s %s %s (%s, %s)", r.Op, plusMinus(rate.N, rate.Mean, rate.StdDev, mega), words.rate,
-			count(r.Producers, "producer"), count(rate.N, "run"))})
-	}
 	runs := []string{count(rate.N, "run") + ":"}
 	if rate.N > 1 {
 		runs = append(runs, "median "+mega(rate.Median)+",", "spread "+fixed(100*rate.Spread, 2)+" %,")
@@ -148,6 +169,9 @@ func afterwards(rec *Record, r *Result, s Summary) [][]string {
 	lines = append(lines, runs)
 	if s.Cost != nil {
 		lines = append(lines, costPieces(s.Cost, words))
+	}
+	if len(s.Gauges) > 0 {
+		lines = append(lines, gaugePieces(s.Gauges))
 	}
 	if remark := remarkLine(rec, []Summary{s}); remark != "" {
 		lines = append(lines, []string{remark})
