@@ -314,3 +314,20 @@ func FuzzReadGate(f *testing.F) {
 		must(t, c.WriteText(io.Discard))
 	})
 }
+
+// TestCompareFacts holds that a comparison of what was triggered in another way says so, once, and gauges do not disturb it.
+func TestCompareFacts(t *testing.T) {
+	side := func(trigger string, size int) *Record {
+		rec := aRecord(aForm(FormMemory, 6, Gauge{GaugeMemoryPeak, float64(size), "B"}), aForm(FormMemory, 6))
+		for _, r := range rec.Results {
+			r.SetFacts(Param{Name: "triggered_by", Value: trigger}, Param{Name: "size", Value: size})
+		}
+		return rec
+	}
+	c, err := Compare(side("tracepoint", 1), side("fentry", 2), CompareOptions{})
+	must(t, err)
+	want := "between old and new differ the facts of bpf-memory: triggered_by (tracepoint, fentry)"
+	if len(c.Notes) != 1 || c.Notes[0] != want || len(c.Rows) != 2 || c.Rows[0].Verdict != Same {
+		t.Errorf("%q, %+v", c.Notes, c.Rows)
+	}
+}

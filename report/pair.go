@@ -114,12 +114,28 @@ func (c *Comparison) pair(p pairing, opt CompareOptions) {
 			c.unpaired(p.new[k], p.side, r, p.new[k])
 			continue
 		}
+		c.noteFacts(r, p.new[k], p.side)
 		row.rule(opt.Gate, c.Threshold)
 		c.Rows = append(c.Rows, row)
 	}
 	for k, key := range newKeys {
 		if !slices.Contains(oldKeys, key) {
 			c.unpaired(p.new[k], p.side, nil, p.new[k])
+		}
+	}
+}
+
+// noteFacts notes facts in words that differ between two results, such as what triggered them. Numbers may differ from one
+// set-up to the next.
+func (c *Comparison) noteFacts(old, new *Result, side int) {
+	for _, p := range old.Facts {
+		q, ok := lookup(new.Facts, p.Name)
+		if _, words := p.Value.(string); !ok || !words || p.Text() == q.Text() {
+			continue
+		}
+		note := fmt.Sprintf("between %s and %s differ the facts of %s: %s (%s, %s)", c.Old.Name, c.New[side].Name, old.Benchmark, p.Name, p.Text(), q.Text())
+		if !slices.Contains(c.Notes, note) {
+			c.Notes = append(c.Notes, note)
 		}
 	}
 }
