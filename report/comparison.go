@@ -195,11 +195,15 @@ func (c *Comparison) keys(side int) []column {
 // form writes a center, and gives the unit that it is then in.
 func (c *Comparison) form() (form func(float64) string, unit string) {
 	if c.Metric == RateMetric {
-		unit := wordingOf(Nanoseconds).column
+		words, largest := wordingOf(Nanoseconds), 0.0
 		if c.Exact {
-			unit = wordingOf(Instructions).column
+			words = wordingOf(Instructions)
 		}
-		return func(v float64) string { return fixed(v/1e6, 3) }, unit
+		for _, r := range c.Rows {
+			largest = max(largest, r.Old.Median, r.New.Median)
+		}
+		scale := scaleOf(largest)
+		return scale.cell, scale.unit(words)
 	}
 	return decimals(2), c.Unit
 }

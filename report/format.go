@@ -8,21 +8,20 @@ import (
 
 // wording is how a session's unit is spoken of. That of instructions has no word of time in it.
 type wording struct {
-	rate    string // after a rate in millions
+	rate    string // after a rate and its letter
 	cost    string // after a cost of one operation
-	column  string // of a table, of rates in millions
 	elapsed func(float64) string
-	per     string // what rates are in, in the lines of the kernel's own bench
+	per     string // what rates are in, where they are short
 	micro   string // 1000 units
 	milli   string // 1e6 units
 }
 
 func wordingOf(u Unit) wording {
 	if u == Instructions {
-		return wording{rate: "events per 1e9 insn", cost: "insn/op", column: "M/1e9 insn", elapsed: formatInstructions,
+		return wording{rate: "events per 1e9 insn", cost: "insn/op", elapsed: formatInstructions,
 			per: "1e9 insn", micro: "K insn", milli: "M insn"}
 	}
-	return wording{rate: "events/sec", cost: "ns/op", column: "M/s", elapsed: formatTime, per: "s", micro: "us", milli: "ms"}
+	return wording{rate: "events/sec", cost: "ns/op", elapsed: formatTime, per: "s", micro: "us", milli: "ms"}
 }
 
 // formatTime writes nanoseconds as 85ns, 250us, 19ms or 1.2s: two to four digits, as there is no use for more of them
@@ -46,8 +45,30 @@ func scale(v float64, units ...string) string {
 	return digits() + units[0]
 }
 
-// mega writes a rate in millions with three decimals and the letter.
-func mega(rate float64) string { return fixed(rate/1e6, 3) + "M" }
+// rateScale is what rates are divided by, and the letter of that.
+type rateScale struct {
+	by     float64
+	letter string
+}
+
+// scaleOf is the scale of rates of which largest is the greatest: millions, unless three decimals of those would not tell slow
+// operations apart.
+func scaleOf(largest float64) rateScale {
+	switch {
+	case largest <= 0 || largest >= 1e5:
+		return rateScale{1e6, "M"}
+	case largest >= 100:
+		return rateScale{1e3, "K"}
+	}
+	return rateScale{1, ""}
+}
+
+// cell writes a rate with three decimals, text with the letter behind it.
+func (s rateScale) cell(rate float64) string { return fixed(rate/s.by, 3) }
+func (s rateScale) text(rate float64) string { return s.cell(rate) + s.letter }
+
+// unit is that of a column of cells.
+func (s rateScale) unit(words wording) string { return s.letter + "/" + words.per }
 
 // fixed writes v with a number of decimals, and nothing as -0.
 func fixed(v float64, decimals int) string {

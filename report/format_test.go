@@ -44,6 +44,14 @@ func TestFixed(t *testing.T) {
 	}
 }
 
+func TestScaleOf(t *testing.T) {
+	for rate, want := range map[float64]string{0: "0.000M", 50e6: "50.000M", 1e5: "0.100M", 99999: "99.999K", 100: "0.100K", 99.5: "99.500", 0.25: "0.250"} {
+		if got := scaleOf(rate).text(rate); got != want {
+			t.Errorf("%v: %s, want %s", rate, got, want)
+		}
+	}
+}
+
 func TestParamText(t *testing.T) {
 	for want, p := range map[string]Param{
 		"65536":            {Value: 65536},

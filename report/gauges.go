@@ -125,14 +125,15 @@ func gaugeColumns(summaries []Summary) []column {
 
 // dropColumn is that of the rates at which operations were lost, if any was.
 func dropColumn(summaries []Summary, words wording) []column {
-	c := column{head: "drops", unit: words.column}
+	scale := scaleIn(summaries)
+	c := column{head: "drops", unit: scale.unit(words)}
 	any := false
 	for _, s := range summaries {
 		cell := none
 		switch {
 		case s.Drops != nil:
 			any = true
-			if cell = fixed(s.Drops.Mean/1e6, 3); cell == "0.000" {
+			if cell = scale.cell(s.Drops.Mean); cell == "0.000" {
 				cell = "<0.001"
 			}
 		case s.Runs > 0:

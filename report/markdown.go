@@ -90,15 +90,16 @@ func (d *document) session(rec *Record) {
 // single adds a table of the CPUs of the only result, and what holds for all of them.
 func (d *document) single(rec *Record, r *Result) {
 	s, words := Summarize(r), wordingOf(rec.Session.Unit)
+	scale := scaleOf(s.Rate.Mean)
 	cols := []column{
-		{head: "CPU", left: true}, {head: "samples"}, {head: "rate", unit: words.column},
+		{head: "CPU", left: true}, {head: "samples"}, {head: "rate", unit: scale.unit(words)},
 		{head: "batch p50", unit: words.cost}, {head: "batch p90", unit: words.cost}, {head: "batch p99", unit: words.cost},
 		{head: "CV", unit: "%"},
 	}
 	for _, c := range s.CPUs {
 		cells := []string{c.Label, fmt.Sprint(c.Samples), none, none, none, none, none}
 		if c.Rate != nil {
-			cells[2] = rateCell(c.Rate)
+			cells[2] = rateCell(c.Rate, scale)
 		}
 		if c.Scatter != nil {
 			cells[6] = fixed(100*c.CV, 2)

@@ -126,7 +126,7 @@ func TestParameterIsNoCount(t *testing.T) {
 		must(t, err)
 		s := Summarize(&Result{Runs: []*Run{{Samples: []Sample{reported(rate*1e6, 1000000, uint64(4096*(i+1)))}}}})
 		got := s.CPUs[0].Rate.Mean
-		if m := mega(got); m != want[i]+"M" {
+		if m := scaleOf(got).text(got); m != want[i]+"M" {
 			t.Errorf("row %d: %s, want %s", i, m, want[i])
 		}
 		if got >= last {

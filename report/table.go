@@ -184,14 +184,26 @@ func labels(rec *Record, summaries []Summary) []string {
 	return all
 }
 
+// scaleIn is the scale that the rates of a table have in common.
+func scaleIn(summaries []Summary) rateScale {
+	largest := 0.0
+	for _, s := range summaries {
+		if s.Rate != nil {
+			largest = max(largest, s.Rate.Mean)
+		}
+	}
+	return scaleOf(largest)
+}
+
 func rateColumns(rec *Record, summaries []Summary, words wording) []column {
+	scale := scaleIn(summaries)
 	var cols []column
 	for _, l := range labels(rec, summaries) {
-		c := column{head: flat(l), unit: words.column}
+		c := column{head: flat(l), unit: scale.unit(words)}
 		for i, s := range summaries {
 			cell := status(rec.Results[i])
 			if k := slices.IndexFunc(s.CPUs, func(c CPU) bool { return c.Label == l }); k >= 0 {
-				cell = rateCell(s.CPUs[k].Rate)
+				cell = rateCell(s.CPUs[k].Rate, scale)
 			}
 			c.cells = append(c.cells, cell)
 		}
@@ -200,27 +212,27 @@ func rateColumns(rec *Record, summaries []Summary, words wording) []column {
 	if len(cols) > 0 {
 		return cols
 	}
-	c := column{head: "rate", unit: words.column}
+	c := column{head: "rate", unit: scale.unit(words)}
 	for i, s := range summaries {
 		cell := status(rec.Results[i])
 		switch {
 		case s.Rate == nil:
 		case rec.Results[i].Producers > 1:
 			c.head = "total"
-			cell = rateCell(&s.Rate.Summary)
+			cell = rateCell(&s.Rate.Summary, scale)
 		default:
-			cell = rateCell(s.Sample)
+			cell = rateCell(s.Sample, scale)
 		}
 		c.cells = append(c.cells, cell)
 	}
 	return append(cols, c)
 }
 
-func rateCell(s *stats.Summary) string {
+func rateCell(s *stats.Summary, scale rateScale) string {
 	if s == nil {
 		return none
 	}
-	return plusMinus(s.N, s.Mean/1e6, s.StdDev/1e6, decimals(3))
+	return plusMinus(s.N, s.Mean, s.StdDev, scale.cell)
 }
 
 // status stands where a result has no rate.

@@ -83,16 +83,14 @@ func (t *textWriter) single(p *page, rec *Record) {
 	s, words := Summarize(r), wordingOf(rec.Session.Unit)
 	if s.Rate != nil {
 		for _, c := range s.CPUs {
-			cpuResult(p, r.Op, c, words)
+			cpuResult(p, r.Op, c, scaleOf(s.Rate.Mean), words)
 		}
 		if lines := formLines(r, s, words); lines != nil {
 			p.WriteString(strings.Join(lines, "\n") + "\n")
 		} else {
 			p.pieces(total(r, s.Rate, words))
 		}
-		if r.Form != FormHits {
-			p.pieces(drops(s, words))
-		}
+		p.pieces(drops(s, words))
 		for _, pieces := range afterwards(rec, r, s) {
 			p.pieces(pieces)
 		}
@@ -126,10 +124,10 @@ func cutShort(rec *Record, r *Result, s Summary) string {
 
 // cpuResult writes the line that scripts look for, in the words of the kernel's own bench. There ± is two standard
 // deviations, here one.
-func cpuResult(p *page, op string, c CPU, words wording) {
+func cpuResult(p *page, op string, c CPU, scale rateScale, words wording) {
 	rate := "nothing done"
 	if c.Rate != nil {
-		rate = fmt.Sprintf("%s ± %s %s", mega(c.Rate.Mean), mega(c.Rate.StdDev), words.rate)
+		rate = fmt.Sprintf("%s ± %s %s", scale.text(c.Rate.Mean), scale.text(c.Rate.StdDev), words.rate)
 	}
 	p.cpuLine(fmt.Sprintf("%s: %s %s (approximated from %s of ~%s)",
 		c.Label, printable(op), rate, count(c.Samples, "sample"), words.elapsed(c.Elapsed)))
@@ -140,16 +138,17 @@ func total(r *Result, rate *Rate, words wording) []string {
 	if r.Producers < 2 {
 		return nil
 	}
-	return []string{fmt.Sprintf("total: %s %s %s (%s, %s)", r.Op, plusMinus(rate.N, rate.Mean, rate.StdDev, mega), words.rate,
+	return []string{fmt.Sprintf("total: %s %s %s (%s, %s)", r.Op, plusMinus(rate.N, rate.Mean, rate.StdDev, scaleOf(rate.Mean).text), words.rate,
 		count(r.Producers, "producer"), count(rate.N, "run"))}
 }
 
 // drops is the line, as one piece, of what was lost.
 func drops(s Summary, words wording) []string {
-	if s.Drops == nil {
+	d := s.Drops
+	if d == nil {
 		return nil
 	}
-	return []string{"drops: " + plusMinus(s.Drops.N, s.Drops.Mean, s.Drops.StdDev, mega) + " " + words.rate}
+	return []string{"drops: " + plusMinus(d.N, d.Mean, d.StdDev, scaleOf(d.Mean).text) + " " + words.rate}
 }
 
 // afterwards are the lines, in pieces, that hold for all CPUs: the spread between runs, the cost of an operation, the gauges,
@@ -157,12 +156,12 @@ func drops(s Summary, words wording) []string {
 func afterwards(rec *Record, r *Result, s Summary) [][]string {
 	var lines [][]string
 	rate, words := s.Rate, wordingOf(rec.Session.Unit)
-	runs := []string{count(rate.N, "run") + ":"}
+	scale, runs := scaleOf(rate.Mean), []string{count(rate.N, "run") + ":"}
 	if rate.N > 1 {
-		runs = append(runs, "median "+mega(rate.Median)+",", "spread "+fixed(100*rate.Spread, 2)+" %,")
+		runs = append(runs, "median "+scale.text(rate.Median)+",", "spread "+fixed(100*rate.Spread, 2)+" %,")
 	}
 	if i := rate.Interval; i != nil {
-		runs = append(runs, fmt.Sprintf("95 %% interval %s to %s", mega(i.Lo), mega(i.Hi)))
+		runs = append(runs, fmt.Sprintf("95 %% interval %s to %s", scale.text(i.Lo), scale.text(i.Hi)))
 	} else {
 		runs = append(runs, fmt.Sprintf("95 %% interval needs %s", count(stats.MinInterval, "run")))
 	}
