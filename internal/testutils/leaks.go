@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// patience is for what the kernel frees in the background, and for goroutines that are about to end.
-	patience = 2 * time.Second
+	// patience is for what the kernel frees in the background, behind others on a busy machine, and for goroutines that are
+	// about to end.
+	patience = 20 * time.Second
 	poll     = 20 * time.Millisecond
 )
 
 // NoLeaks fails the test if, when it has ended and all that it registered later with Cleanup is done, the process has open
 // files, BPF programs, maps or links, or goroutines that it did not have when NoLeaks was called. Call it first. What is
-// left has two seconds to go.
+// left has 20 seconds to go.
 //
 // BPF objects are found by their ids, as those that are pinned or attached need no open file. They are the machine's, not
 // the process's, and the kernel does not tell who made them: those that an open file of another process holds, directly or

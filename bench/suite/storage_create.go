@@ -1,0 +1,223 @@
+package suite
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"bpfbench/bench/harness"
+	"bpfbench/internal/kernel"
+	"bpfbench/internal/number"
+	"bpfbench/producers"
+	"bpfbench/progs"
+	"bpfbench/report"
+)
+
+func init() {
+	harness.Register(&harness.Benchmark{
+		Name:    "local-storage-create",
+		Op:      "create",
+		Summary: "Makes a local storage of 64 bytes for each new socket or thread.",
+		Timing: "Timed in user space: making a batch of sockets and closing them, or of threads that end at once and are waited for, with a " +
+			"program on the way of each that makes its storage. The same without the program is timed, too.",
+		Longer:    "--batch-size",
+		Form:      report.FormCreates,
+		Requires:  []func() error{kernel.RawTracepoint},
+		Producers: harness.Workers{Min: 1, Default: 1, Max: harness.AnyNumber},
+		New:       func() harness.Config { return new(createConfig) },
+	})
+}
+
+const (
+	storageOfSocket = "socket"
+	storageOfTask   = "task"
+)
+
+// createConfig is the parameters of local-storage-create.
+type createConfig struct {
+	batch uint64
+	kind  string
+}
+
+func (c *createConfig) Flags(fs *pflag.FlagSet) {
+	number.Var(fs, &c.batch, "batch-size", 32, "sockets or threads that are there at once")
+	fs.StringVar(&c.kind, "storage-type", storageOfSocket, "`what` the storages belong to: socket or task")
+}
+
+func (c *createConfig) Resolve() error {
+	errs := []error{number.Within("batch-size", c.batch, 1, 1<<20)}
+	if c.kind != storageOfSocket && c.kind != storageOfTask {
+		errs = append(errs, fmt.Errorf("--storage-type=%s: must be %s or %s", c.kind, storageOfSocket, storageOfTask))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *createConfig) Params() []report.Param {
+	return []report.Param{{Name: "batch-size", Value: c.batch}, {Name: "storage-type", Value: c.kind}}
+}
+
+func (c *createConfig) Facts() []report.Param { return nil }
+
+// FlagValues are what a shell completes behind the flags.
+func (c *createConfig) FlagValues() map[string][]string {
+	return map[string][]string{"storage-type": {storageOfSocket, storageOfTask}}
+}
+
+// createRun is local-storage-create made ready for one run.
+type createRun struct {
+	*work
+	cfg      *createConfig
+	attached link.Link
+	detach   sync.Once
+	err      error    // of detaching
+	made     []uint64 // while attached, by each producer
+}
+
+func (c *createConfig) Setup(_ context.Context, env harness.Env) (*harness.Instance, error) {
+	if err := c.fits(env.Producers); err != nil {
+		return nil, err
+	}
+	spec, err := progs.LoadStorageCreate()
+	if err != nil {
+		return nil, fmt.Errorf("read the program: %w", err)
+	}
+	used, unused := progs.StorageCreateProgSocket, progs.StorageCreateProgTask
+	if c.kind == storageOfTask {
+		used, unused = unused, used
+	}
+	delete(spec.Programs, unused)
+	spec.Maps[progs.StorageCreateMapThreads].MaxEntries = uint32(env.Producers)
+	r := &createRun{cfg: c, made: make([]uint64, env.Producers*padding)}
+	if r.work, err = loadWork(spec, triggerTestRun, env.Producers, nil); err != nil {
+		return nil, err
+	}
+	if err := r.attachTo(r.coll.Programs[used]); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	return &harness.Instance{Producer: r.producer, Check: r.check, Close: r.close}, nil
+}
+
+// padding is from one producer's number to the next: 128 bytes, as CPUs fetch pairs of cache lines.
+const padding = 16
+
+// fits refuses more sockets than the process may have open.
+func (c *createConfig) fits(producers int) error {
+	const others = 100 // files that this process has open beside, at most
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || c.kind == storageOfTask {
+		return nil // what is unknown does not forbid
+	}
+	if need := c.batch*uint64(producers) + others; need > limit.Cur {
+		return fmt.Errorf("--batch-size=%d: %s of that many sockets need %d open files, and %d are allowed: lower it, or raise the limit (ulimit -n)",
+			c.batch, count(producers, "producer"), need, limit.Cur)
+	}
+	return nil
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (r *createRun) attachTo(prog *ebpf.Program) (err error) {
+	if r.cfg.kind == storageOfTask {
+		r.attached, err = link.AttachTracing(link.TracingOptions{Program: prog})
+		return kernel.Explain(err, "attach to the making of threads", kernel.CapPerfmon)
+	}
+	r.attached, err = link.AttachLSM(link.LSMOptions{Program: prog})
+	return kernel.Explain(err, "attach to the making of sockets", kernel.CapPerfmon)
+}
+
+func (r *createRun) close() error {
+	var err error
+	if r.attached != nil {
+		err = r.attached.Close()
+	}
+	return errors.Join(err, r.work.close())
+}
+
+// off detaches the program, once.
+func (r *createRun) off() error {
+	r.detach.Do(func() { r.err = r.attached.Close(); r.attached = nil })
+	return r.err
+}
+
+// producer makes its thread known to the program, and sees that the program knows it.
+func (r *createRun) producer(w *harness.Worker) (harness.Producer, error) {
+	if err := r.testRun(w.ID).Run(); err != nil {
+		return harness.Producer{}, err
+	}
+	makeAll := makeSockets(make([]int, r.cfg.batch))
+	if r.cfg.kind == storageOfTask {
+		makeAll = producers.NewThreads(int(r.cfg.batch)).Make
+	}
+	made := &r.made[w.ID*padding]
+	batch := func() (report.Sample, error) {
+		start := time.Now()
+		n, err := makeAll()
+		took := time.Since(start)
+		return report.Sample{CPU: w.CPU, Ops: uint64(n), Elapsed: uint64(took)}, err
+	}
+	on := func() (report.Sample, error) {
+		s, err := batch()
+		*made += s.Ops
+		return s, err
+	}
+	if _, err := on(); err != nil {
+		return harness.Producer{}, err
+	}
+	if got, _ := r.counts(w.ID); got == 0 && r.cfg.kind == storageOfSocket {
+		return harness.Producer{}, &kernel.Error{Feature: "the security module BPF", Outcome: kernel.Missing,
+			Needs: "bpf among the modules in /sys/kernel/security/lsm (boot with lsm=…,bpf), or --storage-type=task"}
+	}
+	return harness.Producer{Batch: on, Twin: func() (report.Sample, error) {
+		if err := r.off(); err != nil {
+			return report.Sample{}, err
+		}
+		return batch()
+	}}, nil
+}
+
+// makeSockets returns what makes as many sockets as into has room for, and closes them.
+func makeSockets(into []int) func() (made int, err error) {
+	return func() (made int, err error) {
+		for made < len(into) {
+			if into[made], err = unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM, 0); err != nil {
+				err = fmt.Errorf("make a socket: %w", err)
+				break
+			}
+			made++
+		}
+		for _, fd := range into[:made] {
+			err = errors.Join(err, unix.Close(fd))
+		}
+		return made, err
+	}
+}
+
+// counts are the storages that were made for producer i, and that were not.
+func (r *createRun) counts(i int) (made, failed uint64) {
+	return binary.NativeEndian.Uint64(counts(r.slot(i), 0)), binary.NativeEndian.Uint64(counts(r.slot(i), 1))
+}
+
+// check: every socket or thread has had its storage.
+func (r *createRun) check(*report.Run) error {
+	var errs []error
+	for i := range len(r.made) / padding {
+		made, failed := r.counts(i)
+		if want := r.made[i*padding]; made != want || failed != 0 {
+			errs = append(errs, fmt.Errorf("producer %d made %ss %d times: %d had a storage made, %d failed", i, r.cfg.kind, want, made, failed))
+		}
+	}
+	return errors.Join(errs...)
+}
