@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -64,7 +65,7 @@ const (
 	mostProcs   = 150000
 	longestNap  = 4 * time.Second
 	frees       = 1000              // storages that a call makes and deletes
-	kthreadName = "rcu_tasks_trace" // a task's name has 15 letters
+	kthreadName = "rcu_tasks_trace" // and more, where the kernel tells all of it
 	graceLimit  = 30 * time.Second
 )
 
@@ -143,7 +144,7 @@ func (c *tasksTrace) findKthread() (procfs.Proc, error) {
 		return procfs.Proc{}, fmt.Errorf("find the thread %s…: %w", kthreadName, err)
 	}
 	for _, p := range all {
-		if comm, err := p.Comm(); err == nil && comm == kthreadName {
+		if comm, err := p.Comm(); err == nil && strings.HasPrefix(comm, kthreadName) {
 			return p, nil
 		}
 	}
