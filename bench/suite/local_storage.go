@@ -262,6 +262,6 @@ func (c *storageConfig) check(k *work, run *report.Run) error {
 	if round, firsts := c.round(); first < all/round*firsts {
 		return fmt.Errorf("the first map had %d of %d accesses, and %d of %d are its due", first, all, firsts, round)
 	}
-	run.Gauges = append(run.Gauges, report.Gauge{Name: "important_hits", Value: float64(ops) * float64(first) / float64(all)})
+	run.Gauges = append(run.Gauges, report.Gauge{Name: report.GaugeImportantHits, Value: float64(ops) * float64(first) / float64(all)})
 	return nil
 }

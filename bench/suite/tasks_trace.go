@@ -235,7 +235,7 @@ func (r *tasksTraceRun) check(run *report.Run) error {
 		return err
 	}
 	if n > 0 {
-		run.Gauges = append(run.Gauges, report.Gauge{Name: "ticks_per_gp", Value: float64(ticks-r.ticks) / float64(n)})
+		run.Gauges = append(run.Gauges, report.Gauge{Name: report.GaugeTicks, Value: float64(ticks-r.ticks) / float64(n)})
 	}
 	return nil
 }
