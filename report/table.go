@@ -77,7 +77,15 @@ func keyColumns(rec *Record) []column {
 	for _, n := range variedNames(rec.Results, paramsOf) {
 		cols = append(cols, paramColumn(rec.Results, paramsOf, n))
 	}
+	for _, n := range variedNames(rec.Results, workersOf) {
+		cols = append(cols, paramColumn(rec.Results, workersOf, n))
+	}
 	return cols
+}
+
+// workersOf are the numbers of workers, which tell results apart where they differ.
+func workersOf(r *Result) []Param {
+	return []Param{{Name: "producers", Value: r.Producers}, {Name: "consumers", Value: r.Consumers}}
 }
 
 // factColumns are those of the facts that follow from what varies.
@@ -153,6 +161,10 @@ func paramColumn(results []*Result, of func(*Result) []Param, name string) colum
 			c.left = true
 		}
 	}
+	// What only some benchmarks have, with one value, follows from the name of the benchmark.
+	values := slices.DeleteFunc(slices.Clone(c.cells), func(cell string) bool { return cell == none })
+	swept := slices.ContainsFunc(results, func(r *Result) bool { return slices.Contains(r.Varied, name) })
+	c.optional = !swept && len(slices.Compact(values)) == 1
 	return c
 }
 
@@ -162,12 +174,12 @@ func isNumber(s string) bool {
 	return err == nil || errInt == nil
 }
 
-// labels are the CPUs that have columns of their own: up to two, if no producer wandered between them. It is empty where
+// labels are the CPUs that have columns of their own: up to two, if all have as many producers and none wandered. It is empty where
 // a column of the total says more.
 func labels(rec *Record, summaries []Summary) []string {
 	var all []string
 	for i, s := range summaries {
-		if len(s.CPUs) > rec.Results[i].Producers {
+		if n := rec.Results[i].Producers; len(s.CPUs) > n || n != rec.Results[0].Producers {
 			return nil
 		}
 		for _, c := range s.CPUs {
@@ -212,20 +224,29 @@ func rateColumns(rec *Record, summaries []Summary, words wording) []column {
 	if len(cols) > 0 {
 		return cols
 	}
+	return append(cols, totalColumn(rec.Results, summaries, words))
+}
+
+// totalColumn is of the rates of all CPUs together.
+func totalColumn(results []*Result, summaries []Summary, words wording) column {
+	scale := scaleIn(summaries)
 	c := column{head: "rate", unit: scale.unit(words)}
+	several := slices.ContainsFunc(results, func(r *Result) bool { return r.Producers > 1 })
+	if several {
+		c.head = "total"
+	}
 	for i, s := range summaries {
-		cell := status(rec.Results[i])
+		cell := status(results[i])
 		switch {
 		case s.Rate == nil:
-		case rec.Results[i].Producers > 1:
-			c.head = "total"
+		case several:
 			cell = rateCell(&s.Rate.Summary, scale)
 		default:
 			cell = rateCell(s.Sample, scale)
 		}
 		c.cells = append(c.cells, cell)
 	}
-	return append(cols, c)
+	return c
 }
 
 func rateCell(s *stats.Summary, scale rateScale) string {

@@ -123,6 +123,14 @@ var texts = map[string]func() *Record{
 		probe.Params = []Param{{Name: "args", Value: 1}, {Name: "engine", Value: "legacy"}}
 		return aRecord(base, probe)
 	},
+	"table-workers": func() *Record {
+		lookup, ring, two := aResult(4096, 19708000, 6, 1), aResult(4096, 9e6, 6, 1), aResult(4096, 20708000, 6, 0, 1)
+		ring.Benchmark, two.Benchmark = "rb-libbpf", "rb-custom"
+		for _, r := range []*Result{ring, two} {
+			r.Params, r.Facts, r.Consumers = []Param{{Name: "rb-batch-cnt", Value: 500}, {Name: "rb-sample-rate", Value: 500}}, nil, 1
+		}
+		return aRecord(lookup, ring, two)
+	},
 }
 
 func TestText(t *testing.T) {
