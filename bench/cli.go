@@ -22,7 +22,7 @@ const firstSteps = `To begin with, as root:
 
   bench -a bpf-hashmap-lookup --key_size=4 --nr_entries=4096
   bench -a bpf-hashmap-lookup --sweep nr_entries=4096:65536:4096
-  bench -l                      the benchmarks there are
+  bench list                    the benchmarks there are
   bench bpf-hashmap-lookup -h   what one measures, and its flags
 `
 
@@ -71,7 +71,7 @@ func newRoot(run runFunc) *cobra.Command {
 	for _, b := range harness.All() {
 		root.AddCommand(benchmarkCommand(b, run))
 	}
-	root.AddCommand(fetchargCommand(run), vmCommand(), reportCommand(), compareCommand(), doctorCommand())
+	root.AddCommand(fetchargCommand(run), listCommand(), vmCommand(), reportCommand(), compareCommand(), doctorCommand())
 	return root
 }
 
@@ -154,7 +154,7 @@ func nameFirst(args []string) []string {
 	}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.SetNormalizeFunc(eitherDash())
-	known := map[string]bool{"help": true, "completion": true, "vm": true, "fetcharg": true, "report": true, "compare": true, "doctor": true}
+	known := map[string]bool{"help": true, "completion": true, "fetcharg": true, "list": true, "vm": true, "report": true, "compare": true, "doctor": true}
 	new(options).bind(flags)
 	for _, b := range harness.All() {
 		known[b.Name] = true

@@ -54,7 +54,7 @@ func runExamples(t *testing.T, bench string, chosen func(example string) bool) {
 		os.Mkdir(bin, 0o777),
 		os.Symlink(filepath.Join(root, "scripts"), filepath.Join(dir, "scripts")),
 		os.Symlink(filepath.Join(root, ".cache"), filepath.Join(dir, ".cache")),
-		os.WriteFile(filepath.Join(bin, "bench"), []byte("#!/bin/sh\n"+bench+" \"$@\" $(case $1 in report|compare|doctor) ;; *) echo --wait -d0.02 -w0 --runs=1;; esac)\n"), 0o777),
+		os.WriteFile(filepath.Join(bin, "bench"), []byte("#!/bin/sh\n"+bench+" \"$@\" $(case $1 in report|compare|doctor|list) ;; *) echo --wait -d0.02 -w0 --runs=1;; esac)\n"), 0o777),
 		os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\nexec \"$@\"\n"), 0o777),
 	} {
 		if err != nil {

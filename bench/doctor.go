@@ -51,16 +51,20 @@ func find(name string, err error) finding {
 	return f
 }
 
+// required asks the kernel for what b needs of it.
+func required(b *harness.Benchmark) error {
+	for _, probe := range b.Requires {
+		if err := probe(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func diagnose() diagnosis {
 	d := diagnosis{Host: host.Facts(), Disturbances: host.Disturbances()}
 	for _, b := range harness.All() {
-		var err error
-		for _, probe := range b.Requires {
-			if err = probe(); err != nil {
-				break
-			}
-		}
-		d.Benchmarks = append(d.Benchmarks, find(b.Name, err))
+		d.Benchmarks = append(d.Benchmarks, find(b.Name, required(b)))
 	}
 	for _, h := range kernel.Hooks() {
 		d.Hooks = append(d.Hooks, find(h.Name, h.Probe()))
