@@ -23,6 +23,7 @@ const firstSteps = `To begin with, as root:
   bench -a bpf-hashmap-lookup --key_size=4 --nr_entries=4096
   bench -a bpf-hashmap-lookup --sweep nr_entries=4096:65536:4096
   bench list                    the benchmarks there are
+  bench suite                   the suites of them, each measured as one table
   bench bpf-hashmap-lookup -h   what one measures, and its flags
 `
 
@@ -39,6 +40,9 @@ type entry struct {
 	benchmark *harness.Benchmark
 	config    harness.Config
 	varied    []string // parameters that a sweep varies
+	// opts and flags say how many workers it has and where they are bound; nil where those of the request do.
+	opts  *options
+	flags *pflag.FlagSet
 }
 
 // runFunc measures what a command line asks for and reports it.
@@ -71,7 +75,7 @@ func newRoot(run runFunc) *cobra.Command {
 	for _, b := range harness.All() {
 		root.AddCommand(benchmarkCommand(b, run))
 	}
-	root.AddCommand(fetchargCommand(run), listCommand(), vmCommand(), reportCommand(), compareCommand(), doctorCommand())
+	root.AddCommand(fetchargCommand(run), suiteCommand(run), listCommand(), vmCommand(), reportCommand(), compareCommand(), doctorCommand())
 	return root
 }
 
@@ -135,15 +139,24 @@ func unknownName(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	root := &cobra.Command{SuggestionsMinimumDistance: 3}
+	var known []string
 	for _, b := range harness.All() {
-		root.AddCommand(&cobra.Command{Use: b.Name, Run: func(*cobra.Command, []string) {}})
+		known = append(known, b.Name)
 	}
-	msg := fmt.Sprintf("unknown benchmark %q", args[0])
-	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+	return unknown("benchmark", args[0], known, "bench -l")
+}
+
+// unknown is the error of a name that is none of the known ones, which a command lists.
+func unknown(what, name string, known []string, list string) error {
+	all := &cobra.Command{SuggestionsMinimumDistance: 3}
+	for _, k := range known {
+		all.AddCommand(&cobra.Command{Use: k, Run: func(*cobra.Command, []string) {}})
+	}
+	msg := fmt.Sprintf("unknown %s %q", what, name)
+	if near := all.SuggestionsFor(name); len(near) > 0 {
 		msg += "; did you mean " + strings.Join(near, ", ") + "?"
 	}
-	return usageError{errors.New(msg + " (bench -l lists all)")}
+	return usageError{fmt.Errorf("%s (%s lists all)", msg, list)}
 }
 
 // nameFirst moves the name of the command to the front of the arguments, where cobra wants it. Which argument is the name,
@@ -154,7 +167,7 @@ func nameFirst(args []string) []string {
 	}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.SetNormalizeFunc(eitherDash())
-	known := map[string]bool{"help": true, "completion": true, "fetcharg": true, "list": true, "vm": true, "report": true, "compare": true, "doctor": true}
+	known := map[string]bool{"help": true, "completion": true, "fetcharg": true, "suite": true, "list": true, "vm": true, "report": true, "compare": true, "doctor": true}
 	new(options).bind(flags)
 	for _, b := range harness.All() {
 		known[b.Name] = true

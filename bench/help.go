@@ -65,7 +65,7 @@ func usage(cmd *cobra.Command) error {
 	})
 	var b strings.Builder
 	if own.HasFlags() {
-		fmt.Fprintf(&b, "Usage: bench [flags] %s [flags]\n\nFlags of %s:\n%s\n", cmd.Name(), cmd.Name(), own.FlagUsagesWrapped(width))
+		fmt.Fprintf(&b, "Usage: bench [flags] %s [flags]\n\nFlags of %s:\n%s\n", strings.TrimSuffix(cmd.Use, " [flags]"), cmd.Name(), own.FlagUsagesWrapped(width))
 	} else {
 		fmt.Fprintf(&b, "Usage: %s\n\n", cmd.UseLine())
 	}

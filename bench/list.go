@@ -70,7 +70,7 @@ func listText(w io.Writer, all []*harness.Benchmark) error {
 		}
 		return fmt.Sprintf("[%d]", i+1)
 	}
-	rows := []table.Row{{"benchmark", "runs here", "measures"}}
+	rows := []table.Row{{"benchmark", "here", "measures"}}
 	for _, b := range all {
 		runs := "yes"
 		switch f := find(b.Name, required(b)); f.Outcome {

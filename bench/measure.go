@@ -94,9 +94,13 @@ func prepare(req request) (*report.Record, []*harness.Job, error) {
 	}}
 	var jobs []*harness.Job
 	for _, e := range entries {
-		job, warnings, err := req.opts.workers(e.benchmark, req.flags)
+		opts, flags := req.opts, req.flags
+		if e.opts != nil {
+			opts, flags = e.opts, e.flags
+		}
+		job, warnings, err := opts.workers(e.benchmark, flags)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, about(e.benchmark, err)
 		}
 		job.Config = e.config
 		jobs = append(jobs, job)

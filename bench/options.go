@@ -41,17 +41,22 @@ func (o *options) bind(fs *pflag.FlagSet) {
 	fs.VarP(&o.duration, "duration", "d", "time to measure a configuration, all its runs together, in seconds (2, 0.5) or with a unit (1500ms)")
 	fs.VarP(&o.warmup, "warmup", "w", "time to warm up, likewise")
 	number.Var(fs, &o.runs, "runs", 6, "runs, each with a fresh set-up")
+	o.bindWorkers(fs)
+	fs.StringArrayVar(&o.sweeps, "sweep", nil, "measure each value: `PARAM=VALUES`, as nr_entries=4096:65536:4096, =1,10,100 or =4:1024:x2; given again: each combination")
+	number.Var(fs, &o.seed, "seed", 0, "seed of the order in which configurations take turns; 0 takes a new one")
+	o.bindOutput(fs)
+	fs.BoolVarP(&o.verbose, "verbose", "v", false, "say what is being done, and print the verifier's log when it refuses a program")
+	fs.BoolVar(&o.wait, "wait", false, "wait while another bench measures on this machine")
+}
+
+// bindWorkers binds the flags that may differ between the lines of a suite.
+func (o *options) bindWorkers(fs *pflag.FlagSet) {
 	o.producers, o.consumers = 1, 0
 	fs.VarP(number.Value(&o.producers), "producers", "p", "producers, each a thread")
 	fs.VarP(number.Value(&o.consumers), "consumers", "c", "consumers, each a thread")
 	fs.BoolVarP(&o.affinity, "affinity", "a", false, "bind each thread to a CPU of its own: consumers first, then producers")
 	fs.Var(&o.prodCPUs, "prod-affinity", "CPUs of the producers, such as 0,2-3; implies -a")
 	fs.Var(&o.consCPUs, "cons-affinity", "CPUs of the consumers; implies -a")
-	fs.StringArrayVar(&o.sweeps, "sweep", nil, "measure each value: `PARAM=VALUES`, as nr_entries=4096:65536:4096, =1,10,100 or =4:1024:x2; given again: each combination")
-	number.Var(fs, &o.seed, "seed", 0, "seed of the order in which configurations take turns; 0 takes a new one")
-	o.bindOutput(fs)
-	fs.BoolVarP(&o.verbose, "verbose", "v", false, "say what is being done, and print the verifier's log when it refuses a program")
-	fs.BoolVar(&o.wait, "wait", false, "wait while another bench measures on this machine")
 }
 
 // bindOutput binds the flags on where a record goes, which stored ones have, too.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/schollz/progressbar/v3"
@@ -51,6 +52,9 @@ func titles(rec *report.Record) func(*report.Result) string {
 			if p, ok := r.Param(name); ok {
 				words = append(words, fmt.Sprintf("%s=%v", name, p.Value))
 			}
+		}
+		if slices.ContainsFunc(rec.Results, func(other *report.Result) bool { return other.Producers != r.Producers }) {
+			words = append(words, fmt.Sprintf("producers=%d", r.Producers))
 		}
 		if len(rec.Session.Hosts) > 1 {
 			words = append(words, "on", rec.Kernel(r))

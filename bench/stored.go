@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,12 +82,15 @@ type storedText struct {
 }
 
 func (s *storedText) Begin(rec *report.Record) error {
-	s.Writer = report.NewText(s.w, s.opt)
-	for _, r := range rec.Results {
-		if strings.HasPrefix(r.Benchmark, fetchargPrefix) && len(rec.Results) > 1 && r.Varied == nil {
-			s.Writer = report.NewOverheads(s.w, s.opt)
-		}
+	text := report.NewText
+	if suite := suiteOf(rec.Session.Args); suite != nil {
+		text = suiteText(suite)
+	} else if len(rec.Results) > 1 && slices.ContainsFunc(rec.Results, func(r *report.Result) bool {
+		return strings.HasPrefix(r.Benchmark, fetchargPrefix) && r.Varied == nil
+	}) {
+		text = report.NewOverheads
 	}
+	s.Writer = text(s.w, s.opt)
 	return s.Writer.Begin(rec)
 }
 

@@ -29,17 +29,29 @@ func configurations(b *harness.Benchmark, flags *pflag.FlagSet, sweeps []string)
 	for _, point := range points {
 		cfg, err := configure(b, flags, point)
 		if err == nil {
-			entries = append(entries, entry{b, cfg, varied})
+			entries = append(entries, entry{benchmark: b, config: cfg, varied: varied})
 			continue
 		}
 		for _, problem := range flatten(err) {
 			if !seen[problem] {
 				seen[problem] = true
-				errs = append(errs, fmt.Errorf("%s: %s", b.Name, problem))
+				errs = append(errs, errors.New(problem))
 			}
 		}
 	}
-	return entries, errors.Join(errs...)
+	return entries, about(b, errors.Join(errs...))
+}
+
+// about is err with the name of b in front of each of the errors that it joins.
+func about(b *harness.Benchmark, err error) error {
+	if err == nil {
+		return nil
+	}
+	var errs []error
+	for _, problem := range flatten(err) {
+		errs = append(errs, fmt.Errorf("%s: %s", b.Name, problem))
+	}
+	return errors.Join(errs...)
 }
 
 // configure returns one configuration: what is set in flags, and then the settings of a point.

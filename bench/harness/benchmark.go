@@ -126,8 +126,9 @@ func All() []*Benchmark {
 type Suite struct {
 	Name    string
 	Summary string // one sentence
+	Ladder  bool   // its table is in the order of the costs (report.NewLadder), not of the lines
 	// Lines are what it measures, each as a command line has it: a benchmark's name and flags. whole asks for all there
-	// is, else it is what takes minutes.
+	// is, else it is what takes minutes. Of the flags that all benchmarks have, a line may have those of the workers.
 	Lines func(whole bool) [][]string
 }
 
