@@ -95,7 +95,7 @@ func TestUsage(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"", "name a benchmark"},
 		{"-d2", "name a benchmark"},
-		{"bpf-hashmap-lokup", `unknown benchmark "bpf-hashmap-lokup"; did you mean bpf-hashmap-lookup?`},
+		{"bpf-hashmap-lokup", `unknown benchmark "bpf-hashmap-lokup"; did you mean bpf-hashmap-lookup`},
 		{"zzz", `unknown benchmark "zzz" (bench -l lists all)`},
 		{"noop left", `"left" is left over`},
 		{"noop noop", `"noop" is left over`},
@@ -145,7 +145,7 @@ func TestUsage(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for args, want := range map[string]string{
-		"-l":               "Available benchmarks:\n- bpf-hashmap-lookup\n",
+		"-l":               "\n- bpf-hashmap-lookup\n- ",
 		"--version":        "bench ",
 		"-h":               "bench -a bpf-hashmap-lookup --key_size=4",
 		"noop -h":          "Not timed",
