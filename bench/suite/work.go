@@ -75,6 +75,8 @@ func (k *work) attach() (err error) {
 	return kernel.Explain(err, "attach to getpgid", kernel.CapPerfmon)
 }
 
+// close undoes loadWork. The library has mapped the memory of the object's variables, and their maps live until the garbage
+// collector finds that, so it is told to look.
 func (k *work) close() error {
 	var errs []error
 	if k.at != nil {
@@ -84,6 +86,8 @@ func (k *work) close() error {
 		errs = append(errs, unix.Munmap(k.slots))
 	}
 	k.coll.Close()
+	k.coll = nil
+	runtime.GC()
 	return errors.Join(errs...)
 }
 
