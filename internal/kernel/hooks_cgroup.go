@@ -27,7 +27,8 @@ type MemoryCgroup struct {
 }
 
 // NewMemoryCgroup makes a group below the root of cgroup2. Where that does not bound memory, the error is
-// [ebpf.ErrNotSupported]; the hook cgroup2-memory says what it needs. Its caller removes the group.
+// [ebpf.ErrNotSupported]; the hook cgroup2-memory says what it needs. Its caller removes the group. An empty one of that name,
+// which a process that was killed has left, is replaced.
 func NewMemoryCgroup(name string) (*MemoryCgroup, error) {
 	root, err := cgroupRoot()
 	if err != nil {
@@ -42,6 +43,7 @@ func NewMemoryCgroup(name string) (*MemoryCgroup, error) {
 			return nil, fmt.Errorf("enable the memory controller: %w", err)
 		}
 	}
+	_ = os.Remove(g.dir) // it is not there, as a rule; where it cannot be removed, it cannot be made either
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
 		return nil, errors.Join(err, g.disable())
 	}
@@ -63,8 +65,13 @@ func (g *MemoryCgroup) Limit(bytes uint64) error {
 }
 
 // Usage returns how much memory the group uses, in bytes.
-func (g *MemoryCgroup) Usage() (bytes uint64, err error) {
-	content, err := os.ReadFile(filepath.Join(g.dir, "memory.current"))
+func (g *MemoryCgroup) Usage() (bytes uint64, err error) { return g.read("memory.current") }
+
+// Peak returns the most memory that the group has used, in bytes. It needs Linux 5.19.
+func (g *MemoryCgroup) Peak() (bytes uint64, err error) { return g.read("memory.peak") }
+
+func (g *MemoryCgroup) read(name string) (bytes uint64, err error) {
+	content, err := os.ReadFile(filepath.Join(g.dir, name))
 	if err != nil {
 		return 0, err
 	}
