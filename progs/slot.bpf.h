@@ -110,4 +110,10 @@ int getpgid_entry(__u64 *ctx)				\
 	return 0;					\
 }
 
+/*
+ * Behind a call of bpf_loop, it keeps the compiler from making one call of several with callbacks of their own. The kernel
+ * only inlines a call that has the same callback always.
+ */
+#define APART asm volatile("" :: "i"(__COUNTER__))
+
 #endif
