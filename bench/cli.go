@@ -84,9 +84,10 @@ func benchmarkCommand(b *harness.Benchmark, run runFunc) *cobra.Command {
 	opts := new(options)
 	cfg := b.New()
 	cmd := &cobra.Command{
-		Use:   b.Name,
-		Short: b.Summary,
-		Long:  b.Summary + "\n\n" + b.Timing,
+		Use:     b.Name,
+		Aliases: b.Aliases,
+		Short:   b.Summary,
+		Long:    b.Summary + "\n\n" + b.Timing,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("%s: %q is left over: everything after the name is a flag of its own, such as --name=value", b.Name, args[0])}
@@ -170,7 +171,9 @@ func nameFirst(args []string) []string {
 	known := map[string]bool{"help": true, "completion": true, "fetcharg": true, "suite": true, "list": true, "vm": true, "report": true, "compare": true, "doctor": true}
 	new(options).bind(flags)
 	for _, b := range harness.All() {
-		known[b.Name] = true
+		for _, name := range append([]string{b.Name}, b.Aliases...) {
+			known[name] = true
+		}
 		own := pflag.NewFlagSet("", pflag.ContinueOnError)
 		b.New().Flags(own)
 		flags.AddFlagSet(own)

@@ -19,9 +19,10 @@ import (
 // Benchmark describes one benchmark. A file of package suite registers each in its init function.
 type Benchmark struct {
 	Name    string
-	Op      string // what is counted, in the singular, such as "lookup"
-	Summary string // one sentence: what is measured
-	Timing  string // one or two sentences: what is timed and what is not
+	Aliases []string // other names, by which users may know it
+	Op      string   // what is counted, in the singular, such as "lookup"
+	Summary string   // one sentence: what is measured
+	Timing  string   // one or two sentences: what is timed and what is not
 	// Longer is the flag to raise when batches are too short and to lower when they are too long, such as "--nr_loops".
 	Longer string
 	// Form is of the lines that the kernel's own bench has for it, beside those that all results have.
