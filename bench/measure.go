@@ -98,11 +98,10 @@ func prepare(req request) (*report.Record, []*harness.Job, error) {
 		if e.opts != nil {
 			opts, flags = e.opts, e.flags
 		}
-		job, warnings, err := opts.workers(e.benchmark, flags)
+		job, warnings, err := opts.workers(e.benchmark, e.config, flags)
 		if err != nil {
 			return nil, nil, about(e.benchmark, err)
 		}
-		job.Config = e.config
 		jobs = append(jobs, job)
 		rec.Results = append(rec.Results, &report.Result{
 			Benchmark: e.benchmark.Name, Op: e.benchmark.Op, Form: e.benchmark.Form, Params: e.config.Params(), Facts: e.config.Facts(), Varied: e.varied,

@@ -88,19 +88,20 @@ func (o *options) plan() (report.Plan, error) {
 	return p, errors.Join(errs...)
 }
 
-// workers returns a job of b with its threads and where they are bound, and what is doubtful about that.
-func (o *options) workers(b *harness.Benchmark, fs *pflag.FlagSet) (*harness.Job, []report.Warning, error) {
+// workers returns a job of b and its configuration with its threads and where they are bound, and what is doubtful about that.
+func (o *options) workers(b *harness.Benchmark, cfg harness.Config, fs *pflag.FlagSet) (*harness.Job, []report.Warning, error) {
+	producers, consumers := b.Workers(cfg)
 	if !fs.Changed("producers") {
-		o.producers = uint64(b.Producers.Default)
+		o.producers = uint64(producers.Default)
 	}
 	if !fs.Changed("consumers") {
-		o.consumers = uint64(b.Consumers.Default)
+		o.consumers = uint64(consumers.Default)
 	}
-	err := errors.Join(allowed(b, "producers", o.producers, b.Producers), allowed(b, "consumers", o.consumers, b.Consumers))
+	err := errors.Join(allowed(b, "producers", o.producers, producers), allowed(b, "consumers", o.consumers, consumers))
 	if err != nil {
 		return nil, nil, err
 	}
-	job := &harness.Job{Benchmark: b, Producers: int(o.producers), Consumers: int(o.consumers)}
+	job := &harness.Job{Benchmark: b, Config: cfg, Producers: int(o.producers), Consumers: int(o.consumers)}
 	if !o.affinity && o.prodCPUs == nil && o.consCPUs == nil {
 		return job, nil, nil
 	}
@@ -126,13 +127,17 @@ func (o *options) workers(b *harness.Benchmark, fs *pflag.FlagSet) (*harness.Job
 }
 
 func allowed(b *harness.Benchmark, what string, n uint64, w harness.Workers) error {
-	switch {
-	case w.Max == 0 && n > 0:
-		return fmt.Errorf("--%s=%d: %s has no %s", what, n, b.Name, what)
-	case n < uint64(w.Min) || n > uint64(w.Max):
-		return number.Within(what, n, uint64(w.Min), uint64(w.Max))
+	why := ""
+	if w.Why != "" {
+		why = " " + w.Why
 	}
-	return nil
+	switch {
+	case n >= uint64(w.Min) && n <= uint64(w.Max):
+		return nil
+	case w.Max == 0:
+		return fmt.Errorf("--%s=%d: %s has no %s%s", what, n, b.Name, what, why)
+	}
+	return fmt.Errorf("%w%s", number.Within(what, n, uint64(w.Min), uint64(w.Max)), why)
 }
 
 // place returns the CPUs of n threads: those of the flag, or the usable ones from index start on, round and round.

@@ -36,7 +36,10 @@ type Benchmark struct {
 }
 
 // Workers bounds a number of workers. Max 0 means that there can be none.
-type Workers struct{ Min, Default, Max int }
+type Workers struct {
+	Min, Default, Max int
+	Why               string // of bounds that follow from parameters: which, for errors
+}
 
 // AnyNumber is a Max that only the machine bounds.
 const AnyNumber = 1 << 16
@@ -53,6 +56,17 @@ type Config interface {
 	Facts() []report.Param
 	// Setup makes the benchmark ready for one run. On error it leaves nothing behind. It returns soon after ctx is done.
 	Setup(ctx context.Context, env Env) (*Instance, error)
+}
+
+// Workers returns how many producers and consumers a configuration of b can have. One whose parameters bound that has the method
+// of this name; for others it is as b says.
+func (b *Benchmark) Workers(c Config) (producers, consumers Workers) {
+	if c, ok := c.(interface {
+		Workers() (producers, consumers Workers)
+	}); ok {
+		return c.Workers()
+	}
+	return b.Producers, b.Consumers
 }
 
 // Env tells a set-up what it is for.

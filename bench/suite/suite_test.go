@@ -45,8 +45,9 @@ func measure(t *testing.T, producers int, name string, settings ...string) *repo
 		t.Fatal(err)
 	}
 	r := &harness.Runner{Plan: report.Plan{Duration: uint64(50 * time.Millisecond), Warmup: uint64(5 * time.Millisecond), Runs: 2, Seed: rand.Uint64()}}
-	rec := &report.Record{Results: []*report.Result{{Benchmark: name, Producers: producers, Consumers: b.Consumers.Default}}}
-	job := &harness.Job{Benchmark: b, Config: cfg, Producers: producers, Consumers: b.Consumers.Default}
+	_, consumers := b.Workers(cfg)
+	rec := &report.Record{Results: []*report.Result{{Benchmark: name, Producers: producers, Consumers: consumers.Default}}}
+	job := &harness.Job{Benchmark: b, Config: cfg, Producers: producers, Consumers: consumers.Default}
 	if usable, err := cpuset.Usable(); err != nil {
 		t.Fatal(err)
 	} else if producers <= len(usable) {
