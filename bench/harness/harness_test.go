@@ -283,6 +283,36 @@ func TestTicks(t *testing.T) {
 	})
 }
 
+// Case 9: a run of producers that come to nothing in its time goes on until they have done something.
+func TestTicksLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{spin: func(w *Worker, ops *atomic.Uint64) error {
+			time.Sleep(2 * time.Second)
+			ops.Add(1000)
+			for !w.Stopped() {
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		}}
+		rec, err := session(t.Context(), 1, 0, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustBe(t, rec.Results[0], report.OK, "")
+		for _, run := range rec.Results[0].Runs {
+			last := len(run.Samples) - 1
+			for i, s := range run.Samples {
+				if (s.Ops == 1000) != (i == last) {
+					t.Errorf("sample %d of %d: %+v, want operations in the last", i, last, s)
+				}
+			}
+			if at := run.Samples[last].Start + 50e6; at < 1950e6 || at > 2000e6 {
+				t.Errorf("it goes on for %d ns", at)
+			}
+		}
+	})
+}
+
 func TestConsumer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, before atomic.Int64

@@ -307,7 +307,8 @@ func (c *crew) ticks(ctx context.Context, warm, d time.Duration) ([]timed, error
 	return samples, err
 }
 
-// ticksPerRun is how many samples a run of a counter has. Ten of them show its spread; more would shorten the ticks.
+// ticksPerRun is how many samples a run of a counter has. Ten of them show its spread; more would shorten the ticks. There are more
+// where none of the producers has come to do anything, for lack of a CPU.
 const ticksPerRun = 10
 
 func (c *crew) count(ctx context.Context, p *phase, warm, d time.Duration) []timed {
@@ -329,7 +330,9 @@ func (c *crew) count(ctx context.Context, p *phase, warm, d time.Duration) []tim
 	c.inst.Count(last)
 	then := time.Now()
 	samples := make([]timed, 0, ticksPerRun*len(c.producers))
-	for range ticksPerRun {
+	var ops uint64
+	end := then.Add(max(10*d, 10*time.Second))
+	for tick := 0; tick < ticksPerRun || ops == 0 && then.Before(end); tick++ {
 		going := pause(d / ticksPerRun)
 		c.inst.Count(now)
 		at := time.Now()
@@ -337,6 +340,7 @@ func (c *crew) count(ctx context.Context, p *phase, warm, d time.Duration) []tim
 			s := report.Sample{Worker: i, CPU: t.CPU, Elapsed: uint64(at.Sub(then)), Ops: now[i].Ops - last[i].Ops,
 				Drops: now[i].Drops - last[i].Drops, Misses: now[i].Misses - last[i].Misses}
 			samples = append(samples, timed{s, then, at})
+			ops += s.Ops
 		}
 		last, now, then = now, last, at
 		if !going {
