@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ring is the memory of a BPF ring buffer, mapped. It is no reader: it says how much was written, and moves the consumer's
-// position up, so that there is room again, without looking at a single record. That is for timing what writes.
+// Ring is the memory of a BPF ring buffer, mapped. It says how much was written, drains what was, or just moves the consumer's
+// position up, so that there is room again, without looking at a single record: that is for timing what writes.
 //
 // The layout is that of kernel/bpf/ringbuf.c: the consumer's position in a page of its own, which may be written, the
 // producers' in the next, then the data, twice, so that a record that wraps around is in one piece.
@@ -25,7 +25,11 @@ type Ring struct {
 }
 
 // recordHeader is what the kernel puts in front of a record: its length, with two bits of state, and a page number.
-const recordHeader = 8
+const (
+	recordHeader = 8
+	busyBit      = 1 << 31 // BPF_RINGBUF_BUSY_BIT: reserved, not submitted yet
+	discardBit   = 1 << 30 // BPF_RINGBUF_DISCARD_BIT
+)
 
 // OpenRing maps ring buffer m.
 func OpenRing(m *ebpf.Map) (*Ring, error) {
@@ -58,6 +62,39 @@ func position(page []byte) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Point
 
 // Produced is how many bytes have ever been reserved, headers included.
 func (r *Ring) Produced() uint64 { return position(r.rest).Load() }
+
+// Consumed is how many bytes of Produced have been read.
+func (r *Ring) Consumed() uint64 { return position(r.consumer).Load() }
+
+// Drain takes all records that are there and returns how many there were, discarded ones left out. It ends at a record that is
+// reserved and not submitted yet. What it has taken is published on each way out, so nothing is taken twice.
+//
+// Having published its position, it looks for new records once more: the kernel notifies of a record only if the consumer has
+// published that it has come to it.
+func (r *Ring) Drain() (records uint64) {
+	consumer, producer := position(r.consumer), position(r.rest)
+	data, mask := r.rest[r.page:], r.size-1
+	at := consumer.Load()
+	for {
+		from, end, busy := at, producer.Load(), false
+		for at < end {
+			header := (*atomic.Uint32)(unsafe.Pointer(&data[at&mask])).Load()
+			if busy = header&busyBit != 0; busy {
+				break
+			}
+			if header&discardBit == 0 {
+				records++
+			}
+			at += RecordSize(int(header &^ discardBit))
+		}
+		if at > from {
+			consumer.Store(at)
+		}
+		if busy || at == from {
+			return records
+		}
+	}
+}
 
 // Skip takes everything that has been written for read.
 func (r *Ring) Skip() { position(r.consumer).Store(r.Produced()) }
