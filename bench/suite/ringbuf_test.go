@@ -75,29 +75,31 @@ func TestRingbufWorkers(t *testing.T) {
 	}
 }
 
-// ringbufLines are all combinations of flags that there can be, by benchmark and number of producers.
+// ringbufLines are all combinations of flags that there can be, by benchmark and number of producers: the last word is -p1 or
+// -p2. A short test has some of them, those with two producers where there can be two.
 func ringbufLines() (lines []string) {
-	for _, name := range []string{"rb-lib", "rb-custom", "pb-lib", "pb-custom"} {
-		ways := []string{""}
-		if name[0] == 'r' {
-			ways = append(ways, " --rb-use-output")
-		}
-		for _, way := range ways {
-			for _, flags := range []string{"", " --rb-sampled", " --rb-sampled --rb-sample-rate=2000", " --rb-b2b", " --rb-b2b --rb-sampled",
-				" --rb-size=4096", " --rb-record-size=1000", " --rb-batch-cnt=1", " --trigger=auto", " --rb-overwrite --rb-bench-producer"} {
-				if strings.Contains(flags, "overwrite") && name != "rb-lib" {
-					continue
-				}
-				if !strings.Contains(flags, "trigger") {
-					flags += " --trigger=test_run" // others take long to attach
-				}
-				lines = append(lines, name+way+flags)
-				if !strings.Contains(flags, "b2b") {
-					lines = append(lines, name+way+flags+" -p2")
-				}
-			}
+	kinds := []string{"", " --rb-sampled", " --rb-b2b", " --rb-b2b --rb-sampled"}
+	if !testing.Short() {
+		kinds = append(kinds, " --rb-sampled --rb-sample-rate=2000", " --rb-size=64K", " --rb-record-size=1000", " --rb-batch-cnt=1")
+	}
+	add := func(line string) {
+		line += " --trigger=test_run" // others take long to attach
+		switch {
+		case strings.Contains(line, "b2b"):
+			lines = append(lines, line+" -p1")
+		case testing.Short():
+			lines = append(lines, line+" -p2")
+		default:
+			lines = append(lines, line+" -p1", line+" -p2")
 		}
 	}
+	for _, name := range []string{"rb-lib", "rb-custom", "pb-lib", "pb-custom", "rb-custom --rb-use-output", "rb-lib --rb-use-output"} {
+		for _, kind := range kinds {
+			add(name + kind)
+		}
+	}
+	add("rb-lib --rb-overwrite --rb-bench-producer")
+	add("rb-lib --rb-overwrite --rb-bench-producer --rb-use-output")
 	return lines
 }
 
@@ -109,22 +111,20 @@ func TestRingbufConservation(t *testing.T) {
 	for _, line := range ringbufLines() {
 		t.Run(strings.ReplaceAll(line, " ", ""), func(t *testing.T) {
 			words := strings.Fields(line)
+			last := len(words) - 1
 			producers := 1
-			if words[len(words)-1] == "-p2" {
-				producers, words = 2, words[:len(words)-1]
+			if words[last] == "-p2" {
+				producers = 2
 			}
-			if os.Getpagesize() != 4096 && slices.Contains(words, "--rb-size=4096") {
-				t.Skip("pages are larger")
-			}
-			res := measure(t, producers, words[0], words[1:]...)
+			res := measure(t, producers, words[0], words[1:last]...)
 			switch {
 			case res.Status == report.Skipped:
 				t.Skip(res.Reason)
 			case res.Status != report.OK:
 				t.Fatalf("%s: %s", res.Status, res.Reason)
 			}
-			if i := slices.IndexFunc(res.Facts, func(p report.Param) bool { return p.Name == "triggered_by" }); i < 0 || res.Facts[i].Value == "auto" {
-				t.Errorf("facts %v, want which trigger it was", res.Facts)
+			if want := (report.Param{Name: "triggered_by", Value: "test_run"}); !slices.Contains(res.Facts, want) {
+				t.Errorf("facts %v, want %v", res.Facts, want)
 			}
 			for _, run := range res.Runs {
 				if res.Consumers > 0 && (len(run.Gauges) != 1 || run.Gauges[0].Name != "allocs_per_record" || !(run.Gauges[0].Value < 1)) {
@@ -185,7 +185,7 @@ func TestRingbufCheck(t *testing.T) {
 			{func(r *bufferRun) { r.taken.Records++ }, "10 records were written and 11 read"},
 			{func(r *bufferRun) { r.taken.Lost++ }, "0 records were dropped, and the buffer says 1"},
 		} {
-			r := loaded(t, name, "--rb-batch-cnt=10")
+			r := loaded(t, name, "--rb-batch-cnt=10", "--trigger=test_run")
 			if err := r.pull(0, r.caller(0)); err != nil {
 				t.Error(err)
 			}
@@ -214,7 +214,7 @@ func TestRingbufDrops(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := loaded(t, name, "--rb-size=64K", "--rb-batch-cnt=1000", "--rb-record-size=1000")
+			r := loaded(t, name, "--rb-size=64K", "--rb-batch-cnt=1000", "--rb-record-size=1000", "--trigger=test_run")
 			defer func() {
 				if err := r.close(); err != nil {
 					t.Error(err)
