@@ -60,9 +60,9 @@ type bufferConfig struct {
 const (
 	// minRecord is what the program writes of a record, maxRecord what goes into a perf buffer, whose records have a size of 16 bits.
 	minRecord, maxRecord = 8, 1 << 15
-	// maxBatch keeps the verifier, which follows each record of a batch, within its limit, and maxNotified a call at about 20 ms,
-	// where each record of a perf buffer notifies the consumer.
-	maxBatch, maxNotified = 10000, 2000
+	// maxBatch keeps the verifier, which follows each record of a batch, within its limit of 8192 branches that wait for it; and
+	// maxNotified a call at about 20 ms, where each record of a perf buffer notifies the consumer.
+	maxBatch, maxNotified = 4000, 2000
 	maxBytes              = 1 << 30
 )
 

@@ -44,7 +44,7 @@ func TestRingbufResolve(t *testing.T) {
 		{fmt.Sprintf("rb-lib --rb-size=%d --rb-record-size=32768", page), []string{"--rb-record-size=32768: does not fit"}},
 		{"rb-lib --rb-batch-cnt=0 --rb-sample-rate=0 --rb-record-size=7 --trigger=x",
 			[]string{"--rb-batch-cnt=0", "--rb-sample-rate=0", "--rb-record-size=7", "--trigger=x"}},
-		{"rb-lib --rb-batch-cnt=10001", []string{"--rb-batch-cnt=10001: must be from 1 to 10000"}},
+		{"rb-lib --rb-batch-cnt=4001", []string{"--rb-batch-cnt=4001: must be from 1 to 4000"}},
 		{"pb-lib --rb-batch-cnt=2001", []string{"--rb-batch-cnt=2001", "--rb-sampled"}},
 	} {
 		words := strings.Fields(tt.line)
@@ -245,6 +245,29 @@ func TestRingbufDrops(t *testing.T) {
 				t.Errorf("the buffer says that %d records were lost, want %d", r.taken.Lost, want)
 			}
 		})
+	}
+}
+
+// The verifier follows the largest batch to its end.
+func TestRingbufLargestBatch(t *testing.T) {
+	testutils.NeedsBPF(t)
+	testutils.NoLeaks(t)
+	lines := []string{"rb-custom --rb-sampled", "rb-custom --rb-use-output --rb-sampled", "pb-custom --rb-sampled"}
+	if testing.Short() {
+		lines = lines[:1] // of the most branches
+	}
+	for _, line := range lines {
+		words := append(strings.Fields(line), "--rb-size=1M", "--trigger=test_run", fmt.Sprintf("--rb-batch-cnt=%d", maxBatch))
+		r := loaded(t, words[0], words[1:]...)
+		if err := r.pull(0, r.caller(0)); err != nil {
+			t.Error(err)
+		}
+		if err := r.finish(func() {}); err != nil || r.taken.Records != maxBatch {
+			t.Errorf("%s: %d records were read, want %d (%v)", line, r.taken.Records, maxBatch, err)
+		}
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
