@@ -136,6 +136,8 @@ func allowed(b *harness.Benchmark, what string, n uint64, w harness.Workers) err
 		return nil
 	case w.Max == 0:
 		return fmt.Errorf("--%s=%d: %s has no %s%s", what, n, b.Name, what, why)
+	case w.Min == w.Max:
+		return fmt.Errorf("--%s=%d: must be %d%s", what, n, w.Min, why)
 	}
 	return fmt.Errorf("%w%s", number.Within(what, n, uint64(w.Min), uint64(w.Max)), why)
 }

@@ -180,7 +180,7 @@ func (c *bufferConfig) room() uint64 {
 // Workers bounds the number of producers and consumers.
 func (c *bufferConfig) Workers() (producers, consumers harness.Workers) {
 	producers = harness.Workers{Min: 1, Default: 1, Max: harness.AnyNumber}
-	consumers = harness.Workers{Min: 1, Default: 1, Max: 1, Why: "(records must be read, but with --rb-bench-producer)"}
+	consumers = harness.Workers{Min: 1, Default: 1, Max: 1, Why: "as one reads all records"}
 	if c.b2b {
 		producers.Max, producers.Why = 1, "with --rb-b2b, as the consumer triggers"
 	}
