@@ -109,8 +109,10 @@ func NewPerfReader(m *ebpf.Map, size int, every uint32) (_ Reader, err error) {
 			return nil, fmt.Errorf("set the perf buffer of CPU %d: %w", cpu, err)
 		}
 	}
-	r.waiter, err = newWaiter(fds...)
-	return r, err
+	if r.waiter, err = newWaiter(fds...); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 func (r *perfReader) Read() (Taken, error) {

@@ -36,30 +36,29 @@ type waiter struct {
 const wokenBy = -1
 
 // newWaiter waits for descriptors, which it names by their index.
-func newWaiter(fds ...int) (_ *waiter, err error) {
+func newWaiter(fds ...int) (*waiter, error) {
 	w := &waiter{epoll: -1, event: -1, ready: make([]unix.EpollEvent, len(fds)+1)}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.close())
-		}
-	}()
+	if err := w.open(fds); err != nil {
+		return nil, errors.Join(fmt.Errorf("wait for descriptors: %w", err), w.close())
+	}
+	return w, nil
+}
+
+func (w *waiter) open(fds []int) (err error) {
 	if w.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return nil, fmt.Errorf("make an epoll: %w", err)
+		return err
 	}
 	if w.event, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return nil, fmt.Errorf("make an eventfd: %w", err)
+		return err
 	}
-	add := func(fd, index int) {
-		e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(index)}
-		if errAdd := unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &e); errAdd != nil {
-			err = errors.Join(err, fmt.Errorf("add a descriptor to an epoll: %w", errAdd))
-		}
+	add := func(fd, index int) error {
+		return unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(index)})
 	}
-	add(w.event, wokenBy)
+	err = add(w.event, wokenBy)
 	for i, fd := range fds {
-		add(fd, i)
+		err = errors.Join(err, add(fd, i))
 	}
-	return w, err
+	return err
 }
 
 // wait returns what is ready, each by its index in Fd.

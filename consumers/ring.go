@@ -24,8 +24,8 @@ type Ring struct {
 	size     uint64 // of the data
 }
 
-// recordHeader is what the kernel puts in front of a record: its length, with two bits of state, and a page number.
 const (
+	// recordHeader is what the kernel puts in front of a record: its length, with two bits of state, and a page number.
 	recordHeader = 8
 	busyBit      = 1 << 31 // BPF_RINGBUF_BUSY_BIT: reserved, not submitted yet
 	discardBit   = 1 << 30 // BPF_RINGBUF_DISCARD_BIT

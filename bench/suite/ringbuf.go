@@ -22,7 +22,8 @@ func init() {
 	const timing = "Read at ticks, by the clock of this process: how many records the program has written, which all arrive, as is checked " +
 		"in the end, and how many it dropped for lack of room. In it are the call that triggers the program, once in --rb-batch-cnt records, " +
 		"and, as far as it slows the writing down, the consumer."
-	const rest = " Of a record that is longer than eight bytes, eight are written, or all are copied with --rb-use-output."
+	const rest = " Of a record that is longer than eight bytes, eight are written, or all are copied with --rb-use-output. With " +
+		"--rb-bench-producer nothing is read, and what is checked is that the buffer has got each record."
 	ring := []func() error{hook("ringbuf"), kernel.RawTracepoint}
 	perf := []func() error{kernel.RawTracepoint, func() error { return kernel.Helper(ebpf.RawTracepoint, asm.FnPerfEventOutput) }}
 	for _, b := range []*harness.Benchmark{

@@ -113,9 +113,11 @@ func (r *bufferRun) loadRing() error {
 		return kernel.ExplainMap(err, ring)
 	}
 	defer m.Close()
-	if r.work, err = loadWork(spec, c.trigger, r.producers+1, map[string]*ebpf.Map{ring.Name: m}); err != nil {
+	k, err := loadWork(spec, c.trigger, r.producers+1, map[string]*ebpf.Map{ring.Name: m})
+	if err != nil {
 		return err
 	}
+	r.work = k
 	r.ring, err = consumers.OpenRing(m)
 	return err
 }
@@ -134,28 +136,37 @@ func (r *bufferRun) loadPerf() error {
 		return fmt.Errorf("set a constant of the program: %w", err)
 	}
 	spec.Maps[progs.PerfbufMapRecord].ValueSize = uint32(c.recordSize)
-	r.work, err = loadWork(spec, c.trigger, r.producers+1, nil)
+	k, err := loadWork(spec, c.trigger, r.producers+1, nil)
+	if err == nil {
+		r.work = k
+	}
 	return err
 }
 
 // open makes the reader.
-func (r *bufferRun) open() (err error) {
+func (r *bufferRun) open() error {
 	c := r.cfg
 	every := uint32(1)
 	if c.sampled {
 		every = uint32(c.sampleRate)
 	}
+	var reader consumers.Reader
+	var err error
 	switch {
 	case c.ring && c.custom:
-		r.reader, err = consumers.NewRingReader(r.coll.Maps[progs.RingbufMapRing])
+		reader, err = consumers.NewRingReader(r.coll.Maps[progs.RingbufMapRing])
 	case c.ring:
-		r.reader, err = consumers.NewLibraryRing(r.coll.Maps[progs.RingbufMapRing])
+		reader, err = consumers.NewLibraryRing(r.coll.Maps[progs.RingbufMapRing])
 	case c.custom:
-		r.reader, err = consumers.NewPerfReader(r.coll.Maps[progs.PerfbufMapEvents], int(c.size), every)
+		reader, err = consumers.NewPerfReader(r.coll.Maps[progs.PerfbufMapEvents], int(c.size), every)
 	default:
-		r.reader, err = consumers.NewLibraryPerf(r.coll.Maps[progs.PerfbufMapEvents], int(c.size), every)
+		reader, err = consumers.NewLibraryPerf(r.coll.Maps[progs.PerfbufMapEvents], int(c.size), every)
 	}
-	return kernel.Explain(err, "open the buffer", kernel.CapPerfmon)
+	if err != nil {
+		return kernel.Explain(err, "open the buffer", kernel.CapPerfmon)
+	}
+	r.reader = reader
+	return nil
 }
 
 func (r *bufferRun) close() error {
@@ -256,7 +267,8 @@ func (r *bufferRun) count(into []harness.Count) {
 }
 
 // check compares what the program did, what is in the buffer, and what the consumer got: each record that was tried is either
-// written or dropped; all that were written take up room, and were read.
+// written or dropped; all that were written have taken up room, and were read. With --rb-overwrite, nothing is read: the first
+// two hold.
 func (r *bufferRun) check(run *report.Run) error {
 	var written, dropped uint64
 	for i := range r.producers + 1 {
