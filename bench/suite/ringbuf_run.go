@@ -17,6 +17,7 @@ import (
 
 	"bpfbench/bench/harness"
 	"bpfbench/consumers"
+	"bpfbench/internal/cpuset"
 	"bpfbench/internal/kernel"
 	"bpfbench/progs"
 	"bpfbench/report"
@@ -160,12 +161,29 @@ func (r *bufferRun) open() error {
 	case c.custom:
 		reader, err = consumers.NewPerfReader(r.coll.Maps[progs.PerfbufMapEvents], int(c.size), every)
 	default:
+		if err := onlineInOrder(); err != nil {
+			return err
+		}
 		reader, err = consumers.NewLibraryPerf(r.coll.Maps[progs.PerfbufMapEvents], int(c.size), every)
 	}
 	if err != nil {
 		return kernel.Explain(err, "open the buffer", kernel.CapPerfmon)
 	}
 	r.reader = reader
+	return nil
+}
+
+// onlineInOrder refuses CPUs that are online behind one that is not. The library's reader gives the buffers of those online the
+// numbers from 0 on (perf.Reader.Resume of cilium/ebpf 0.22), so a program on such a CPU would have none to write into.
+func onlineInOrder() error {
+	online, err := cpuset.Online()
+	if err != nil {
+		return err
+	}
+	if last := online[len(online)-1]; last >= len(online) {
+		return fmt.Errorf("CPU %d is online behind one that is offline, and the library's reader gives it no buffer: bring all online, or take pb-custom: %w",
+			last, errors.ErrUnsupported)
+	}
 	return nil
 }
 

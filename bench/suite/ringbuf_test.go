@@ -271,6 +271,29 @@ func TestRingbufLargestBatch(t *testing.T) {
 	}
 }
 
+// With CPU 1 offline, CPU 2 has its own perf buffer, or there is no measurement.
+func TestOfflineCPUBuffers(t *testing.T) {
+	offline(t, "1")
+	testutils.NeedsBPF(t)
+	runtime.LockOSThread() // and its thread ends with the test
+	if err := cpuset.Pin(2); err != nil {
+		t.Fatal(err)
+	}
+	if res := measure(t, 1, "pb-lib", "--trigger=test_run"); res.Status != report.Skipped || !strings.Contains(res.Reason, "CPU 2") {
+		t.Errorf("pb-lib: %s: %s, want a skip, as CPU 2 would have no buffer", res.Status, res.Reason)
+	}
+	r := loaded(t, "pb-custom", "--rb-batch-cnt=10", "--trigger=test_run")
+	if err := r.pull(0, r.caller(0)); err != nil {
+		t.Error(err)
+	}
+	if err := r.finish(func() {}); err != nil || r.taken.Records != 10 {
+		t.Errorf("pb-custom: %d records were read, want 10 (%v)", r.taken.Records, err)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // The lines of the suite can be run, and none is there twice.
 func TestRingbufSuite(t *testing.T) {
 	for _, whole := range []bool{false, true} {
