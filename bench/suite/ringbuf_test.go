@@ -75,31 +75,33 @@ func TestRingbufWorkers(t *testing.T) {
 	}
 }
 
-// ringbufLines are all combinations of flags that there can be, by benchmark and number of producers: the last word is -p1 or
-// -p2. A short test has some of them, those with two producers where there can be two.
+// ringbufLines are all combinations of flags that there can be, by benchmark and number of producers, which the last word says;
+// then some of sizes and rates. A short test has those with two producers only, where there can be two.
 func ringbufLines() (lines []string) {
-	kinds := []string{"", " --rb-sampled", " --rb-b2b", " --rb-b2b --rb-sampled"}
-	if !testing.Short() {
-		kinds = append(kinds, " --rb-sampled --rb-sample-rate=2000", " --rb-size=64K", " --rb-record-size=1000", " --rb-batch-cnt=1")
-	}
-	add := func(line string) {
-		line += " --trigger=test_run" // others take long to attach
-		switch {
-		case strings.Contains(line, "b2b"):
-			lines = append(lines, line+" -p1")
-		case testing.Short():
-			lines = append(lines, line+" -p2")
-		default:
-			lines = append(lines, line+" -p1", line+" -p2")
+	const trigger = " --trigger=test_run" // others take long to attach
+	ways := []string{"rb-lib", "rb-custom", "pb-lib", "pb-custom", "rb-custom --rb-use-output", "rb-lib --rb-use-output"}
+	for _, way := range append(ways, "rb-lib --rb-overwrite --rb-bench-producer", "rb-lib --rb-overwrite --rb-bench-producer --rb-use-output") {
+		for _, kind := range []string{"", " --rb-sampled", " --rb-b2b", " --rb-b2b --rb-sampled"} {
+			b2b := strings.Contains(kind, "b2b")
+			if kind != "" && strings.Contains(way, "overwrite") {
+				continue
+			}
+			if b2b || !testing.Short() {
+				lines = append(lines, way+kind+trigger+" -p1")
+			}
+			if !b2b {
+				lines = append(lines, way+kind+trigger+" -p2")
+			}
 		}
 	}
-	for _, name := range []string{"rb-lib", "rb-custom", "pb-lib", "pb-custom", "rb-custom --rb-use-output", "rb-lib --rb-use-output"} {
-		for _, kind := range kinds {
-			add(name + kind)
+	if testing.Short() {
+		return lines
+	}
+	for _, way := range ways[:4] {
+		for _, kind := range []string{" --rb-sampled --rb-sample-rate=2000", " --rb-size=64K", " --rb-record-size=1000", " --rb-batch-cnt=1"} {
+			lines = append(lines, way+kind+trigger+" -p2")
 		}
 	}
-	add("rb-lib --rb-overwrite --rb-bench-producer")
-	add("rb-lib --rb-overwrite --rb-bench-producer --rb-use-output")
 	return lines
 }
 
