@@ -80,7 +80,11 @@ func listText(w io.Writer, all []*harness.Benchmark) error {
 		default:
 			runs = "no " + note(strings.Join(strings.Fields(f.Reason), " "))
 		}
-		rows = append(rows, table.Row{b.Name, runs, b.Summary})
+		measures := b.Summary
+		if len(b.Aliases) > 0 {
+			measures += " Also known as " + strings.Join(b.Aliases, ", ") + "."
+		}
+		rows = append(rows, table.Row{b.Name, runs, measures})
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s\n\n", listing(rows))
@@ -117,6 +121,7 @@ func listing(rows []table.Row) string {
 // described is what the JSON of a list has of a benchmark.
 type described struct {
 	Name      string      `json:"name"`
+	Aliases   []string    `json:"aliases,omitempty"`
 	Op        string      `json:"op"`
 	Summary   string      `json:"summary"`
 	Timing    string      `json:"timing"`
@@ -152,7 +157,7 @@ func listJSON(w io.Writer, all []*harness.Benchmark) error {
 	for _, b := range all {
 		f := find(b.Name, required(b))
 		out.Benchmarks = append(out.Benchmarks, described{
-			Name: b.Name, Op: b.Op, Summary: b.Summary, Timing: b.Timing, Form: b.Form, Outcome: f.Outcome, Reason: f.Reason,
+			Name: b.Name, Aliases: b.Aliases, Op: b.Op, Summary: b.Summary, Timing: b.Timing, Form: b.Form, Outcome: f.Outcome, Reason: f.Reason,
 			Producers: boundsOf(b.Producers), Consumers: boundsOf(b.Consumers), Flags: flagsOf(b),
 		})
 	}

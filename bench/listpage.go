@@ -29,7 +29,7 @@ func listMarkdown(w io.Writer, all []*harness.Benchmark) error {
 		t := table.NewWriter()
 		t.AppendHeader(table.Row{"benchmark", "measures", "counts"})
 		for _, b := range family {
-			t.AppendRow(table.Row{"`" + b.Name + "`", escaped(b.Summary), b.Op})
+			t.AppendRow(table.Row{"`" + strings.Join(append([]string{b.Name}, b.Aliases...), "`, `") + "`", escaped(b.Summary), b.Op})
 		}
 		fmt.Fprintf(&page, "%s\n", t.RenderMarkdown())
 		for _, alike := range partition(family, func(a, b *harness.Benchmark) bool { return a.Timing == b.Timing }) {

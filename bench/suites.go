@@ -100,7 +100,7 @@ func suiteEntries(s *harness.Suite, all bool, opts *options, flags *pflag.FlagSe
 // lineEntry is the configuration of a suite's line: a benchmark's name, its flags and those of its workers. Where the line
 // says nothing of the workers, the command's flags do.
 func lineEntry(line []string, opts *options, flags *pflag.FlagSet) (entry, error) {
-	i := slices.IndexFunc(harness.All(), func(b *harness.Benchmark) bool { return b.Name == line[0] })
+	i := slices.IndexFunc(harness.All(), func(b *harness.Benchmark) bool { return b.Name == line[0] || slices.Contains(b.Aliases, line[0]) })
 	if i < 0 {
 		return entry{}, unknownName(line)
 	}

@@ -88,7 +88,7 @@ func TestSuiteLines(t *testing.T) {
 				opts.bind(flags)
 				e, err := lineEntry(line, opts, flags)
 				if err == nil {
-					_, _, err = e.opts.workers(e.benchmark, e.flags)
+					_, _, err = e.opts.workers(e.benchmark, e.config, e.flags)
 				}
 				if err != nil {
 					t.Errorf("%s: %s: %v", s.Name, words, err)

@@ -49,6 +49,7 @@ func init() {
 		lines = append(lines, []string{"rename-" + k.name})
 	}
 	suite.Lines = func(bool) [][]string { return lines }
+	suite.Ladder = true
 	harness.RegisterSuite(suite)
 }
 

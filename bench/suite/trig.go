@@ -69,6 +69,7 @@ func init() {
 	}, syscallCount)
 	harness.RegisterSuite(&harness.Suite{
 		Name:    "trigger",
+		Ladder:  true,
 		Summary: "Compares the ways to make a program run in the kernel.",
 		Lines: func(bool) [][]string {
 			var lines [][]string

@@ -68,6 +68,7 @@ func init() {
 
 	harness.RegisterSuite(&harness.Suite{
 		Name:    "uprobes",
+		Ladder:  true,
 		Summary: "User probes and USDT probes, by the instruction that they are on, beside a call and a system call without a probe.",
 		Lines: func(bool) (lines [][]string) {
 			for name := range strings.FieldsSeq("usermode-count syscall-count uprobe-nop uprobe-push uprobe-ret uprobe-nop5 uprobe-nop10 " +
