@@ -8,7 +8,7 @@ import (
 	"bpfbench/internal/vm"
 )
 
-// cpus boots guests with CPUs that are out of the common, each for a test that can run nowhere else.
+// cpus boots guests with CPUs that are out of the common, each for tests that can run nowhere else.
 func (t *tier) cpus(ctx context.Context) error {
 	i := slices.IndexFunc(t.bins, func(b binary) bool { return b.pkg == suitePackage })
 	if i < 0 {
@@ -20,15 +20,17 @@ func (t *tier) cpus(ctx context.Context) error {
 	}
 	defer closeKernels(kernels)
 	guests := []guest{{
-		kernel: kernels[len(kernels)-1], with: "an offline CPU", cpus: 3, env: []string{"BPFBENCH_TEST_HOTPLUG=1"}, test: "TestOfflineCPU",
+		kernel: kernels[len(kernels)-1], with: "an offline CPU", cpus: 3, env: []string{"BPFBENCH_TEST_HOTPLUG=1"}, tests: []string{"TestOfflineCPU", "TestOfflineCPUBuffers"},
 	}}
 	if k := manyCPUs(kernels); k != nil {
-		guests = append(guests, guest{kernel: k, with: "300 possible CPUs", cpus: 2, append: "possible_cpus=300", test: "TestManyCPUs"})
+		guests = append(guests, guest{kernel: k, with: "300 possible CPUs", cpus: 2, append: "possible_cpus=300", tests: []string{"TestManyCPUs"}})
 	} else {
 		t.out.leaveOut("cpus", errors.New("more than 256 possible CPUs take a kernel before 6.9: make kernels fetches one (bookworm)"))
 	}
 	for i := range guests {
-		guests[i].demand = []demand{{suitePackage, guests[i].test, ""}}
+		for _, test := range guests[i].tests {
+			guests[i].demand = append(guests[i].demand, demand{suitePackage, test, ""})
+		}
 	}
 	return t.bootAll(ctx, guests, t.bins[i:i+1])
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -57,6 +58,38 @@ var demands = []demand{
 	{fetchargPackage, "TestKernelCompileValues", "6.1"},
 }
 
+// everyBenchmark is the test that has a part for each benchmark. None may be skipped but on the kernels that partial names.
+const everyBenchmark = "TestEveryBenchmark/"
+
+// partial are benchmarks that need not run on all of the kernels, by patterns of path.Match of which the first counts: they
+// must run from one kernel on and, where that is not empty, before another.
+var partial = []struct{ pattern, from, before string }{
+	{"trig-usdt-*", "6.1", ""},
+	{"trig-u*-nop10", "7.3", ""},
+	{"trig-*-multi*", "6.12", ""},
+	{"trig-fmodret", "6.12", ""},
+	{"trig-tp", "6.12", ""},
+	{"trig-rawtp", "6.12", ""},
+	{"bpf-for", "6.12", ""},
+	{"bpf-nop", "6.12", ""},
+	{"crypto-*", "6.12", ""},
+	{"fetcharg-fprobe", "6.12", ""},
+	{"fetcharg-tprobe", "6.12", ""},
+	{"bpf-rhashmap-*", "7.3", ""},
+	{"rhtab-mem", "7.3", ""},
+	{"local-storage-tasks-trace", "6.1", "7.0"},
+}
+
+// mustRun reports whether a benchmark must run on a kernel.
+func mustRun(benchmark, release string) bool {
+	for _, p := range partial {
+		if matched, err := path.Match(p.pattern, benchmark); err == nil && matched {
+			return !older(release, p.from) && (p.before == "" || older(release, p.before))
+		}
+	}
+	return true
+}
+
 // unmet says which demands a place does not meet. Of packages that did not run there, nothing is demanded.
 func unmet(demands []demand, release string, p *place) []string {
 	var missing []string
@@ -71,6 +104,13 @@ func unmet(demands []demand, release string, p *place) []string {
 			missing = append(missing, fmt.Sprintf("%s %s was skipped, but must pass on this kernel: %s", d.pkg, d.test, reason))
 		default:
 			missing = append(missing, fmt.Sprintf("%s %s did not run, but must pass on this kernel", d.pkg, d.test))
+		}
+	}
+	for _, s := range p.suites {
+		for _, name := range s.inState("skip") {
+			if benchmark, ok := strings.CutPrefix(name, everyBenchmark); ok && s.pkg == suitePackage && mustRun(benchmark, release) {
+				missing = append(missing, fmt.Sprintf("%s %s was skipped, but must pass on this kernel: %s", s.pkg, name, s.tests[name].reason()))
+			}
 		}
 	}
 	return missing

@@ -85,7 +85,7 @@ func inOrder(bins []binary, names ...string) []binary {
 // TestGuestWithoutBTF hides what user space sees of the kernel's BTF, as if it had been built without.
 func TestGuestWithoutBTF(t *testing.T) {
 	tr, out, k := booting(t, "./internal/kernel")
-	g := guest{kernel: k, cpus: 1, hide: []string{"/sys/kernel/btf"}, test: "TestHooks", demand: demands}
+	g := guest{kernel: k, cpus: 1, hide: []string{"/sys/kernel/btf"}, tests: []string{"TestHooks"}, demand: demands}
 	tr.boot(t.Context(), g, tr.out.place(g.name()), tr.bins)
 	if tr.out.finish() {
 		t.Error("all is well")

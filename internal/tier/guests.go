@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +33,7 @@ type guest struct {
 	append string // to the kernel's command line
 	env    []string
 	hide   []string // folders
-	test   string   // the only one to run; empty for all
+	tests  []string // the only ones to run; nil for all
 	demand []demand // what must pass there
 }
 
@@ -196,8 +197,8 @@ func (r *guestRun) load(g guest) (files []vm.File, jobs []job, err error) {
 	}
 	bring(docs)
 	args := r.tier.args(true)
-	if g.test != "" {
-		args = append(args, "-test.run=^"+g.test+"$")
+	if g.tests != nil {
+		args = append(args, "-test.run=^("+strings.Join(g.tests, "|")+")$")
 	}
 	for _, b := range r.bins {
 		from, err := b.files()

@@ -180,6 +180,33 @@ func TestDemandsDocumented(t *testing.T) {
 	}
 }
 
+func TestMustRun(t *testing.T) {
+	for _, c := range []struct {
+		benchmark, release string
+		want               bool
+	}{
+		{"bpf-loop", "6.1.0-50", true}, {"bpf-for", "6.1.0-50", false}, {"bpf-for", "6.12.1", true},
+		{"trig-uprobe-multi-nop10", "6.12.1", false}, {"trig-uprobe-multi-nop10", "7.3.4", true}, {"trig-usdt-nop10", "6.1.0-50", true},
+		{"local-storage-tasks-trace", "6.1.0-50", true}, {"local-storage-tasks-trace", "7.3.4", false},
+	} {
+		if got := mustRun(c.benchmark, c.release); got != c.want {
+			t.Errorf("%s must run on %s: %v", c.benchmark, c.release, got)
+		}
+	}
+}
+
+// TestUnmetBenchmark: a benchmark that is skipped where it must run is named.
+func TestUnmetBenchmark(t *testing.T) {
+	s := newSuite(suitePackage)
+	for _, name := range []string{"bpf-loop", "bpf-for"} {
+		s.take(event{Action: "skip", Test: everyBenchmark + name})
+	}
+	missing := unmet(nil, "6.1.0-50-cloud-amd64", &place{suites: []*suite{s}})
+	if len(missing) != 1 || !strings.Contains(missing[0], "bpf-loop") {
+		t.Errorf("%q, want one of bpf-loop", missing)
+	}
+}
+
 func TestIsTest(t *testing.T) {
 	for name, want := range map[string]bool{"TestX": true, "Test": true, "Test1": true, "Testing": false, "TestMain": false, "Benchmark": false} {
 		if got := isTest(name, "Test"); got != want {
