@@ -48,7 +48,7 @@ func TestManyCPUs(t *testing.T) {
 	}
 
 	// So many threads would take long to get going. What a producer for the last CPU would do:
-	r := &hashmapRun{cfg: &hashmapLookup{keySize: 4, valueSize: 8, maxEntries: entries, nrEntries: entries, nrLoops: loops, trigger: triggerTestRun}}
+	r := &hashmapRun{cfg: &hashmapLookup{typ: ebpf.Hash, keySize: 4, valueSize: 8, maxEntries: entries, nrEntries: entries, nrLoops: loops, trigger: triggerTestRun}}
 	if err := r.load(possible); err != nil {
 		t.Fatal(err)
 	}

@@ -18,21 +18,33 @@ import (
 )
 
 func init() {
-	harness.Register(&harness.Benchmark{
-		Name:    "bpf-hashmap-lookup",
-		Op:      "lookup",
-		Summary: "Looks up every key of a hash map in turn, from BPF, and finds it.",
-		Timing: "Timed in the kernel: passes over all entries, as nested bpf_loop, each iteration storing a key and calling " +
-			"bpf_map_lookup_elem. The same loops without the call are timed, too, so that the cost of a lookup is also given net of them. " +
-			"Not timed: filling the map, checking it, and the call that starts the program.",
-		Longer: "--nr_loops",
-		Requires: []func() error{
-			kernel.RawTracepoint,
-			func() error { return kernel.Helper(ebpf.RawTracepoint, asm.FnLoop) },
-		},
-		Producers: harness.Workers{Min: 1, Default: 1, Max: harness.AnyNumber},
-		New:       func() harness.Config { return new(hashmapLookup) },
-	})
+	for _, b := range []struct {
+		name, kind string
+		typ        ebpf.MapType
+		requires   []func() error
+	}{
+		{"bpf-hashmap-lookup", "a hash map", ebpf.Hash, loopRequires},
+		{"bpf-rhashmap-lookup", "a resizable hash map (RHASH)", rhash, append(loopRequires, hasRHash)},
+	} {
+		harness.Register(&harness.Benchmark{
+			Name:    b.name,
+			Op:      "lookup",
+			Summary: "Looks up every key of " + b.kind + " in turn, from BPF, and finds it.",
+			Timing: "Timed in the kernel: passes over all entries, as nested bpf_loop, each iteration storing a key and calling " +
+				"bpf_map_lookup_elem. The same loops without the call are timed, too, so that the cost of a lookup is also given net of them. " +
+				"Not timed: filling the map, checking it, and the call that starts the program.",
+			Longer:    "--nr_loops",
+			Requires:  b.requires,
+			Producers: harness.Workers{Min: 1, Default: 1, Max: harness.AnyNumber},
+			New:       func() harness.Config { return &hashmapLookup{typ: b.typ} },
+		})
+	}
+}
+
+// loopRequires are the probes of what loops in the kernel need.
+var loopRequires = []func() error{
+	kernel.RawTracepoint,
+	func() error { return kernel.Helper(ebpf.RawTracepoint, asm.FnLoop) },
 }
 
 const (
@@ -43,8 +55,9 @@ const (
 	wholePass = 1 << 16
 )
 
-// hashmapLookup is the parameters of bpf-hashmap-lookup.
+// hashmapLookup is the parameters of bpf-hashmap-lookup and bpf-rhashmap-lookup.
 type hashmapLookup struct {
+	typ                   ebpf.MapType
 	keySize, valueSize    uint64 // bytes
 	maxEntries, nrEntries uint64
 	nrLoops               uint64 // lookups in a sample
@@ -76,6 +89,9 @@ func (c *hashmapLookup) Resolve() error {
 	}
 	if !c.fs.Changed("nr_entries") {
 		c.nrEntries = min(c.nrEntries, c.maxEntries)
+	}
+	if c.typ == rhash {
+		c.mapFlags |= unix.BPF_F_NO_PREALLOC
 	}
 	const most = 1<<32 - 1 // of a __u32 in union bpf_attr
 	errs := []error{

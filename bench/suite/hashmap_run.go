@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -51,24 +50,34 @@ func (r *hashmapRun) load(producers int) error {
 		return fmt.Errorf("set a constant of the program: %w", err)
 	}
 	hash := spec.Maps[progs.HashmapLookupMapHash]
-	hash.KeySize, hash.ValueSize = uint32(c.keySize), uint32(c.valueSize)
-	hash.MaxEntries, hash.Flags = uint32(c.maxEntries), uint32(c.mapFlags)
+	c.shape(hash)
 	spec.Maps[progs.HashmapLookupMapValue].ValueSize = uint32(c.valueSize)
+	r.work, err = loadWithMap(spec, hash, c.trigger, producers)
+	return err
+}
 
-	// The map that the user has shaped is made first and apart, so that a refusal can be explained.
-	m, err := ebpf.NewMap(hash)
+// shape gives a map the type and the size that the user asked for.
+func (c *hashmapLookup) shape(m *ebpf.MapSpec) {
+	m.Type, m.KeySize, m.ValueSize = c.typ, uint32(c.keySize), uint32(c.valueSize)
+	m.MaxEntries, m.Flags = uint32(c.maxEntries), uint32(c.mapFlags)
+}
+
+// loadWithMap loads an object whose slots hold keys, with the map that the user has shaped: that is made first and apart, so
+// that a refusal can be explained.
+func loadWithMap(spec *ebpf.CollectionSpec, shaped *ebpf.MapSpec, t trigger, producers int) (*work, error) {
+	m, err := ebpf.NewMap(shaped)
 	if err != nil {
-		return kernel.ExplainMap(err, hash)
+		return nil, kernel.ExplainMap(err, shaped)
 	}
 	defer m.Close()
-	r.work, err = loadWork(spec, c.trigger, producers, map[string]*ebpf.Map{hash.Name: m})
+	k, err := loadWork(spec, t, producers, map[string]*ebpf.Map{shaped.Name: m})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range producers {
-		copy(r.slot(i)[unsafe.Offsetof(progs.HashmapLookupKeyedSlot{}.Key):], keyPattern())
+		copy(k.slot(i)[progs.SlotSize:], keyPattern())
 	}
-	return nil
+	return k, nil
 }
 
 // fits refuses a map that the memory has no room for, before the kernel tries and takes everything else down with it.
@@ -94,26 +103,38 @@ func keyPattern() []byte {
 	return key
 }
 
-// fill inserts the entries and then looks each of them up once. Every insert must make a new entry, and every lookup must
-// find one: so there are as many as were asked for.
+// fill inserts the entries and then looks each of them up once.
 func (r *hashmapRun) fill(ctx context.Context) error {
 	n := r.cfg.nrEntries
-	aborted := func() bool { return ctx.Err() != nil }
+	if err := r.insertAll(ctx, uint32(progs.HashmapLookupModeMODE_FILL), n); err != nil {
+		return err
+	}
+	return r.findAll(ctx, uint32(progs.HashmapLookupModeMODE_LOOKUP), n, r.cfg.lean())
+}
 
-	inserts := r.request(0, uint32(progs.HashmapLookupModeMODE_FILL), "insert entry", r.testRun(0))
-	fill := producers.Split{Pass: n, Passes: 1, Aborted: aborted, Call: inserts.insert}
+// insertAll fills the map with n entries by the object's mode for that. Every insert must make a new entry.
+func (k *work) insertAll(ctx context.Context, mode uint32, n uint64) error {
+	inserts := k.request(0, mode, "insert entry", k.testRun(0))
+	fill := producers.Split{Pass: n, Passes: 1, Aborted: func() bool { return ctx.Err() != nil }, Call: inserts.insert}
 	filled, err := fill.All()
-	if err != nil {
-		return fmt.Errorf("fill the map: %w", err)
-	}
-	lookups := r.request(0, uint32(progs.HashmapLookupModeMODE_LOOKUP), lookUp, r.testRun(0))
-	check := producers.Split{Pass: n, Passes: 1, Whole: r.cfg.lean(), Aborted: aborted, Call: lookups.do}
+	return whole(ctx, "fill the map", filled, n, err)
+}
+
+// findAll looks up each of n entries by the object's mode for that, and must find it: so there are as many as were asked for.
+func (k *work) findAll(ctx context.Context, mode uint32, n uint64, uncut bool) error {
+	lookups := k.request(0, mode, lookUp, k.testRun(0))
+	check := producers.Split{Pass: n, Passes: 1, Whole: uncut, Aborted: func() bool { return ctx.Err() != nil }, Call: lookups.do}
 	found, err := check.All()
-	if err != nil {
-		return fmt.Errorf("check the map's entries: %w", err)
-	}
-	if ctx.Err() == nil && (filled != n || found != n) {
-		return fmt.Errorf("fill the map: %d entries were inserted and %d found, of %d", filled, found, n)
+	return whole(ctx, "check the map's entries", found, n, err)
+}
+
+// whole is the error of what was to do n operations and did some.
+func whole(ctx context.Context, what string, done, n uint64, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", what, err)
+	case ctx.Err() == nil && done != n:
+		return fmt.Errorf("%s: %d of %d were done", what, done, n)
 	}
 	return ctx.Err()
 }

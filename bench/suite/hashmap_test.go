@@ -272,7 +272,7 @@ func TestHashmapAllocations(t *testing.T) {
 func BenchmarkHashmapBatch(b *testing.B) {
 	for _, loops := range []uint64{1000, 100000} {
 		b.Run(fmt.Sprint(loops), func(b *testing.B) {
-			cfg := &hashmapLookup{keySize: 4, valueSize: 8, maxEntries: 1000, nrEntries: 500, nrLoops: loops, trigger: triggerTestRun}
+			cfg := &hashmapLookup{typ: ebpf.Hash, keySize: 4, valueSize: 8, maxEntries: 1000, nrEntries: 500, nrLoops: loops, trigger: triggerTestRun}
 			inst, err := cfg.Setup(b.Context(), harness.Env{Producers: 1})
 			if err != nil {
 				b.Skip(err)
@@ -297,7 +297,7 @@ func BenchmarkFill(b *testing.B) {
 	const n = 1 << 20
 	b.Run("program", func(b *testing.B) {
 		for b.Loop() {
-			r := &hashmapRun{cfg: &hashmapLookup{keySize: 4, valueSize: 8, maxEntries: n, nrEntries: n, nrLoops: 1, trigger: triggerTestRun}}
+			r := &hashmapRun{cfg: &hashmapLookup{typ: ebpf.Hash, keySize: 4, valueSize: 8, maxEntries: n, nrEntries: n, nrLoops: 1, trigger: triggerTestRun}}
 			b.StopTimer()
 			if err := r.load(1); err != nil {
 				b.Skip(err)
