@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bpfbench/bench/harness"
+	"bpfbench/internal/cpuset"
 	"bpfbench/internal/number"
 	"bpfbench/progs"
 	"bpfbench/report"
@@ -37,6 +38,31 @@ func init() {
 			New:       func() harness.Config { return &fullUpdate{typ: b.typ} },
 		})
 	}
+	harness.RegisterSuite(&harness.Suite{
+		Name:    "hashmap-full-update",
+		Summary: "Updates of a full hash map from all CPUs but one; with --all from one CPU to all of them, and of resizable hash maps, too.",
+		Lines:   fullUpdateLines,
+	})
+}
+
+func fullUpdateLines(whole bool) (lines [][]string) {
+	usable, err := cpuset.Usable()
+	if err != nil || len(usable) == 0 {
+		usable = []int{0}
+	}
+	line := func(name string, producers int) {
+		lines = append(lines, []string{name, fmt.Sprintf("--producers=%d", producers)})
+	}
+	if !whole {
+		line("bpf-hashmap-full-update", max(len(usable)-1, 1))
+		return lines
+	}
+	for _, name := range []string{"bpf-hashmap-full-update", "bpf-rhashmap-full-update"} {
+		for i := range usable {
+			line(name, i+1)
+		}
+	}
+	return lines
 }
 
 // fullUpdate is the parameters of the updates of a full map.

@@ -29,6 +29,34 @@ func init() {
 		Producers: harness.Workers{Min: 1, Default: 1, Max: harness.AnyNumber},
 		New:       func() harness.Config { return new(mapOp) },
 	})
+	harness.RegisterSuite(&harness.Suite{
+		Name:    "map-op",
+		Summary: "Lookups from BPF in each type of map; with --all every operation, from everywhere, in every order of keys.",
+		Lines:   mapOpLines,
+	})
+}
+
+// mapOpLines leaves out what cannot be.
+func mapOpLines(whole bool) (lines [][]string) {
+	ops, froms, orders := mapOps, mapFroms, keyOrders
+	if !whole {
+		ops, froms, orders = ops[:1], froms[:1], orders[:1]
+	}
+	for _, kind := range mapKindNames() {
+		for _, op := range ops {
+			for _, from := range froms {
+				for _, order := range orders {
+					flags := []string{"--map_type=" + kind, "--op=" + op, "--from=" + from, "--key_order=" + order, "--nr_entries=4096", "--max_entries=65536"}
+					fs, c := pflag.NewFlagSet("map-op", pflag.ContinueOnError), new(mapOp)
+					c.Flags(fs)
+					if errors.Join(fs.Parse(flags), c.Resolve()) == nil {
+						lines = append(lines, append([]string{"map-op"}, flags...))
+					}
+				}
+			}
+		}
+	}
+	return lines
 }
 
 // mapKind is a type of map, and what about it bears on operations.

@@ -127,6 +127,33 @@ func pinned(batch func() (report.Sample, error)) (s report.Sample, err error) {
 	return s, err
 }
 
+// The suites' lines are command lines.
+func TestMapSuites(t *testing.T) {
+	want := map[string][2]int{"map-op": {8, 26*3*2 + 8 + 7*3 + 5}, "hashmap-full-update": {1, 0}}
+	for _, s := range harness.Suites() {
+		lines, ok := want[s.Name]
+		if !ok {
+			continue
+		}
+		for i, whole := range []bool{false, true} {
+			got := s.Lines(whole)
+			if lines[i] > 0 && len(got) != lines[i] {
+				t.Errorf("%s: %d lines, want %d", s.Name, len(got), lines[i])
+			}
+			for _, line := range got {
+				settings := slices.DeleteFunc(slices.Clone(line[1:]), func(f string) bool { return strings.HasPrefix(f, "--producers=") })
+				if _, _, err := config(t, line[0], settings...); err != nil {
+					t.Errorf("%v: %v", line, err)
+				}
+			}
+		}
+		delete(want, s.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("%v: there is no such suite", want)
+	}
+}
+
 // matrix yields the settings of all combinations, of few entries and operations.
 func matrix() func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
@@ -317,57 +344,5 @@ func TestMapOpMemory(t *testing.T) {
 		if g.Name != "memory_per_entry" || g.Value < 48+8+8+16 || g.Value > 200 || run.Gauges[0].Value != g.Value*4096 {
 			t.Errorf("gauges %+v", run.Gauges)
 		}
-	}
-}
-
-func TestFullUpdate(t *testing.T) {
-	testutils.NeedsBPF(t)
-	testutils.NoLeaks(t)
-	for _, name := range []string{"bpf-hashmap-full-update", "bpf-rhashmap-full-update"} {
-		t.Run(name, func(t *testing.T) {
-			for _, settings := range []string{"--nr_loops=1000", "--nr_loops=1 --max_entries=1", "--max_entries=100000 --trigger=tp"} {
-				res := measure(t, 2, name, strings.Fields(settings)...)
-				if res.Status == report.Skipped {
-					t.Skip(res.Reason)
-				} else if res.Status != report.OK {
-					t.Errorf("%s: %s", res.Status, res.Reason)
-				}
-			}
-		})
-	}
-	if _, _, err := config(t, "bpf-hashmap-full-update", "--max_entries=0", "--nr_loops=0", "--trigger=x"); err == nil ||
-		!strings.Contains(err.Error(), "max_entries=0") || !strings.Contains(err.Error(), "nr_loops=0") || !strings.Contains(err.Error(), "trigger=x") {
-		t.Errorf("error %v", err)
-	}
-}
-
-// An update that is not refused is an error: in the check of the set-up, and later.
-func TestFullUpdateSucceeds(t *testing.T) {
-	testutils.NeedsBPF(t)
-	testutils.NoLeaks(t)
-	testutils.Exclusive(t)
-	_, cfg, err := config(t, "bpf-hashmap-full-update")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := cfg.(*fullUpdate).full(t.Context(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.m.Delete(uint32(7)); err != nil {
-		t.Fatal(err)
-	}
-	var failed *opError
-	if _, err := r.ready(t, 1).Batch(); !errors.As(err, &failed) || failed.at != 1001 || failed.errno != unix.EEXIST || failed.after != 0 {
-		t.Errorf("error %v, want EEXIST at entry 1001", err)
-	}
-	if err := r.m.Delete(uint32(1001)); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.refuses(); !errors.Is(err, unix.EEXIST) {
-		t.Errorf("error %v, want EEXIST", err)
-	}
-	if err := r.close(); err != nil {
-		t.Error(err)
 	}
 }
