@@ -87,9 +87,12 @@ func (c *hashmapLookup) fits() error {
 	if err != nil || need <= have || c.maxEntries > kernel.MaxHashEntries {
 		return nil // what is unknown does not forbid, and what no memory would help is the kernel's to refuse
 	}
-	remedy := "lower --max_entries, --key_size or --value_size, or do not preallocate: --map_flags=no_prealloc"
-	if c.mapFlags&unix.BPF_F_NO_PREALLOC != 0 {
+	remedy := "lower --max_entries, --key_size or --value_size"
+	switch {
+	case c.mapFlags&unix.BPF_F_NO_PREALLOC != 0:
 		remedy = "lower --nr_entries, --key_size or --value_size"
+	case c.typ == ebpf.Hash || c.typ == ebpf.PerCPUHash: // an LRU map always is preallocated
+		remedy += ", or do not preallocate: --map_flags=no_prealloc"
 	}
 	return fmt.Errorf("make a map of %d entries: it needs about %d MiB of memory, and %d MiB are available: %s", c.maxEntries, need>>20, have>>20, remedy)
 }

@@ -23,7 +23,9 @@ func init() {
 		Summary: "Does one kind of operation on a map of any type, from BPF or by system calls, and checks the result of each.",
 		Timing: "Timed: passes over the keys, each iteration storing a key and doing the operation: from BPF in the kernel, as nested " +
 			"bpf_loop, by system calls around batches of them. The same loops without the operation are timed, too, so that its cost is also " +
-			"given net of loop and key. Not timed: filling the map, drawing random keys, and the call that starts the program.",
+			"given net of loop and key. Not timed: filling the map, drawing random keys, and the call that starts the program. Beside it " +
+			"stands the map's memory as /proc/self/fdinfo has it (memlock, from Linux 6.4 on), without maps in it, and that for each entry: " +
+			"of max_entries, or of nr_entries where elements are not preallocated.",
 		Longer:    "--nr_loops",
 		Requires:  loopRequires,
 		Producers: harness.Workers{Min: 1, Default: 1, Max: harness.AnyNumber},
@@ -116,14 +118,11 @@ type mapOp struct {
 }
 
 func (c *mapOp) Flags(fs *pflag.FlagSet) {
-	choice := func(p *string, name string, choices []string, usage string) {
-		fs.StringVar(p, name, choices[0], usage+": "+strings.Join(choices, ", "))
-	}
-	choice(&c.mapType, "map_type", mapKindNames(), "`type` of the map")
-	choice(&c.op, "op", mapOps, "`operation`: lookup of a key that is there, miss (lookup of one that is not), update of an entry that is "+
-		"there, insert_delete (of a key that is not there; both are one operation)")
-	choice(&c.from, "from", mapFroms, "`where` it is done: in a BPF program, by a system call each, or by one for --batch_size of them")
-	choice(&c.order, "key_order", keyOrders, "`order` of the keys; random and zipf walk through 65536 draws, which each producer has of its own")
+	fs.StringVar(&c.mapType, "map_type", mapKinds[0].name, "`type` of the map: "+strings.Join(mapKindNames(), ", "))
+	fs.StringVar(&c.op, "op", mapOps[0], "`operation`: lookup (of a key that is there), miss (lookup of one that is not), update (of an "+
+		"entry that is there), insert_delete (of a key that is not there; both are one operation)")
+	fs.StringVar(&c.from, "from", mapFroms[0], "`where` it is done: bpf (in a program), syscall (each by one), syscall-batch (--batch_size by one)")
+	fs.StringVar(&c.order, "key_order", keyOrders[0], "`order` of the keys: sequential, random or zipf, which walk through 65536 draws that each producer has of its own")
 	fs.Float64Var(&c.exponent, "zipf_exponent", 1.1, "`exponent` of the Zipf distribution, above 1; entry 0 is the most frequent")
 	number.Var(fs, &c.batch, "batch_size", 256, "elements of a system call, with --from="+fromBatch)
 	c.hashmapLookup.Flags(fs)
@@ -157,7 +156,9 @@ func (c *mapOp) Resolve() error {
 	if err := errors.Join(errs...); err != nil {
 		return err // of what the rest is made from
 	}
-	return errors.Join(c.unfit(), c.unused(), c.checkKind(), c.room(1), number.Within("batch_size", c.batch, 1, 1<<20))
+	const most = 1 << 30 // bytes of keys and values, of which each producer has its own
+	element := c.keySize + uint64(c.valueStride())
+	return errors.Join(c.unfit(), c.unused(), c.checkKind(), c.room(1), number.Within("batch_size", c.batch, 1, max(most/element, 1)))
 }
 
 // defaults sets what the user has not, where the kind of map asks for something else.

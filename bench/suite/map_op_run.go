@@ -52,34 +52,11 @@ func (r *mapRun) load(producers int) error {
 			return err
 		}
 	}
-	spec, err := progs.LoadMapOp()
+	spec, err := c.spec(producers)
 	if err != nil {
-		return fmt.Errorf("read the program: %w", err)
+		return err
 	}
-	flags := uint64(ebpf.UpdateNoExist)
-	if c.kind.array {
-		flags = uint64(ebpf.UpdateAny)
-	}
-	for name, value := range map[string]any{
-		progs.MapOpVarOp: c.operation, progs.MapOpVarOrdered: c.ordered(), progs.MapOpVarPrefixed: c.kind.trie,
-		progs.MapOpVarWritable: !c.kind.maps, progs.MapOpVarFillFlags: flags,
-	} {
-		if err := spec.Variables[name].Set(value); err != nil {
-			return fmt.Errorf("set a constant of the program: %w", err)
-		}
-	}
-	m := spec.Maps[progs.MapOpMapMap]
-	c.shape(m)
-	if c.kind.maps {
-		m.InnerMap = innerMap
-	}
-	spec.Maps[progs.MapOpMapValue].ValueSize = m.ValueSize
-	orders := spec.Maps[progs.MapOpMapOrders]
-	orders.MaxEntries = uint32(producers)
-	if !c.ordered() {
-		orders.ValueSize = 4 // of no use, but there
-	}
-	if r.work, err = loadWithMap(spec, m, c.trigger, producers); err != nil {
+	if r.work, err = loadWithMap(spec, spec.Maps[progs.MapOpMapMap], c.trigger, producers); err != nil {
 		return err
 	}
 	r.m = r.coll.Maps[progs.MapOpMapMap]
@@ -93,6 +70,38 @@ func (r *mapRun) load(producers int) error {
 		return errors.Join(fmt.Errorf("write the order of the keys: %w", err), r.close())
 	}
 	return nil
+}
+
+// spec is the object for the map and the operation.
+func (c *mapOp) spec(producers int) (*ebpf.CollectionSpec, error) {
+	spec, err := progs.LoadMapOp()
+	if err != nil {
+		return nil, fmt.Errorf("read the program: %w", err)
+	}
+	fill := ebpf.UpdateNoExist
+	if c.kind.array {
+		fill = ebpf.UpdateAny
+	}
+	for name, value := range map[string]any{
+		progs.MapOpVarOp: c.operation, progs.MapOpVarOrdered: c.ordered(), progs.MapOpVarPrefixed: c.kind.trie,
+		progs.MapOpVarWritable: !c.kind.maps, progs.MapOpVarFillFlags: fill,
+	} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return nil, fmt.Errorf("set a constant of the program: %w", err)
+		}
+	}
+	m := spec.Maps[progs.MapOpMapMap]
+	c.shape(m)
+	if c.kind.maps {
+		m.InnerMap = innerMap
+	}
+	spec.Maps[progs.MapOpMapValue].ValueSize = m.ValueSize
+	orders := spec.Maps[progs.MapOpMapOrders]
+	orders.MaxEntries = uint32(producers)
+	if !c.ordered() {
+		orders.ValueSize = 4 // of no use, but there
+	}
+	return spec, nil
 }
 
 var innerMap = &ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1}
@@ -145,9 +154,9 @@ func (r *mapRun) insertMaps(ctx context.Context, n uint64) error {
 	return whole(ctx, "fill the map", filled, n, err)
 }
 
-// insertMapsBatch is how many maps a system call inserts, which waits for a grace period of RCU: from Linux 6.8 on once, before
-// for each.
-const insertMapsBatch = 4096
+// insertMapsBatch is how many maps a system call inserts, which then waits for a grace period of RCU: from Linux 6.8 on once,
+// before for each.
+const insertMapsBatch = 512
 
 // evicted adds to the error of a key that is not found why that may be.
 func (r *mapRun) evicted(err error) error {
