@@ -92,7 +92,7 @@ func TestPieces(t *testing.T) {
 		{"inside a long piece", []string{"a", long[:60] + " " + long[:60]}, "a " + long[:60] + "\n  " + long[:60] + "\n"},
 		{"never inside a word", []string{"a", long, "b"}, "a\n  " + long + "\n  b\n"},
 		{"counts letters", []string{strings.Repeat("±", 78), "y"}, strings.Repeat("±", 78) + " y\n"},
-		{"clean", []string{" percpu\x1b[1m\tx\nproblem:\ny\r\n z "}, "perCPU [1m x; problem: y; z\n"},
+		{"clean", []string{" percpu\x1b[1m\tx\nproblem:\ny\r\n z "}, "percpu [1m x; problem: y; z\n"},
 	} {
 		var p page
 		p.pieces(tt.pieces)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,7 +11,7 @@ import (
 const columns = 80
 
 // page is text as it is put together. People filter it by `grep cpu`, so that these letters are in the lines of single
-// CPUs' results and in no other: those come by cpuLine, all else by line or pieces.
+// CPUs' results and in no other, unless it says percpu_hash or the like: those come by cpuLine, all else by line or pieces.
 type page struct{ strings.Builder }
 
 // cpuLine adds a line of one CPU's result.
@@ -60,8 +61,10 @@ func (p *page) pieces(pieces []string) {
 }
 
 // clean makes s, which may be anything that a kernel, an error or a file says, fit for a line that is not a CPU's result:
-// without line breaks and control characters, and with CPU in capitals.
-func clean(s string) string { return strings.ReplaceAll(flat(s), "cpu", "CPU") }
+// without line breaks and control characters, and with CPU in capitals where a word begins with it.
+func clean(s string) string { return wordCPU.ReplaceAllString(flat(s), "CPU") }
+
+var wordCPU = regexp.MustCompile(`\bcpu`)
 
 // flat is s without line breaks and control characters.
 func flat(s string) string {
