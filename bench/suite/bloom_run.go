@@ -59,8 +59,8 @@ func (r *bloomRun) load(producers int) error {
 	filter.ValueSize, hash.KeySize, hash.ValueSize = size, size, size
 	stride := uint32(c.values().stride())
 	values.ValueSize, values.MaxEntries = progs.BloomChunk*stride, uint32(c.elements())
-	if err := spec.Variables[progs.BloomVarStride].Set(stride); err != nil {
-		return fmt.Errorf("set a constant of the program: %w", err)
+	if err := setConstants(spec, map[string]any{progs.BloomVarStride: stride}); err != nil {
+		return err
 	}
 	if c.kind.filter {
 		filter.MaxEntries, filter.MapExtra = n, c.hashFuncs

@@ -57,9 +57,8 @@ func (r *cryptoRun) load(producers int) error {
 	setText(params.Type[:], "skcipher")
 	setText(params.Algo[:], r.cfg.cipher)
 	params.KeyLen = uint32(copy(params.Key[:], cryptoKey))
-	err = errors.Join(spec.Variables[progs.CryptoVarLen].Set(uint32(r.cfg.length)), spec.Variables[progs.CryptoVarParams].Set(params))
-	if err != nil {
-		return fmt.Errorf("set a constant of the program: %w", err)
+	if err := setConstants(spec, map[string]any{progs.CryptoVarLen: uint32(r.cfg.length), progs.CryptoVarParams: params}); err != nil {
+		return err
 	}
 	if r.work, err = loadWork(spec, triggerTestRun, producers, nil); err != nil {
 		return err

@@ -46,8 +46,8 @@ func (r *hashmapRun) load(producers int) error {
 	if err != nil {
 		return fmt.Errorf("read the program: %w", err)
 	}
-	if err := spec.Variables[progs.HashmapLookupVarLean].Set(c.lean()); err != nil {
-		return fmt.Errorf("set a constant of the program: %w", err)
+	if err := setConstants(spec, map[string]any{progs.HashmapLookupVarLean: c.lean()}); err != nil {
+		return err
 	}
 	hash := spec.Maps[progs.HashmapLookupMapHash]
 	c.shape(hash)

@@ -58,10 +58,11 @@ func (r *htabMemRun) load(producers int) (err error) {
 	if r.cfg.useCase == useDiffCPU {
 		together = 2
 	}
-	err = errors.Join(spec.Variables[progs.HtabMemVarOwners].Set(uint32(producers/together)),
-		spec.Variables[progs.HtabMemVarProducersOfOwner].Set(uint32(together)))
+	err = setConstants(spec, map[string]any{
+		progs.HtabMemVarOwners: uint32(producers / together), progs.HtabMemVarProducersOfOwner: uint32(together),
+	})
 	if err != nil {
-		return fmt.Errorf("set a constant of the program: %w", err)
+		return err
 	}
 	hash := spec.Maps[progs.HtabMemMapHash]
 	r.cfg.shape(hash, producers)

@@ -83,7 +83,7 @@ func storageLines(whole bool) [][]string {
 
 const (
 	storageMostMaps = 1000
-	storagePass     = 10000   // accesses in a loop, at least
+	storagePass     = 10000 // accesses in a loop, at least
 )
 
 // storageConfig is the parameters of the benchmarks of the cache.
@@ -191,15 +191,14 @@ func (c *storageConfig) load(producers int) (*work, error) {
 		return nil, fmt.Errorf("read the program: %w", err)
 	}
 	round, _ := c.round()
-	for name, value := range map[string]any{
+	err = setConstants(spec, map[string]any{
 		progs.LocalStorageVarHashmap:     c.kind.hashmap,
 		progs.LocalStorageVarInterleaved: c.kind.interleaved,
 		progs.LocalStorageVarNrKeys:      uint32(max(c.nrKeys, 1)),
 		progs.LocalStorageVarPeriod:      uint32(round),
-	} {
-		if err := spec.Variables[name].Set(value); err != nil {
-			return nil, fmt.Errorf("set a constant of the program: %w", err)
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	number := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
 	inner := &ebpf.MapSpec{Name: "inner", Type: ebpf.TaskStorage, KeySize: 4, ValueSize: 4, Flags: unix.BPF_F_NO_PREALLOC, Key: number, Value: number}

@@ -113,8 +113,8 @@ func (c *loop) load(producers int) (*work, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the program: %w", err)
 	}
-	if err := spec.Variables[progs.LoopVarIterator].Set(c.iterator); err != nil {
-		return nil, fmt.Errorf("set a constant of the program: %w", err)
+	if err := setConstants(spec, map[string]any{progs.LoopVarIterator: c.iterator}); err != nil {
+		return nil, err
 	}
 	return loadWork(spec, triggerTestRun, producers, nil)
 }

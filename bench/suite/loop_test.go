@@ -119,7 +119,7 @@ func TestStrncmpWrong(t *testing.T) {
 	for _, helper := range []bool{false, true} {
 		spec, err := progs.LoadStrncmp()
 		if err == nil {
-			err = spec.Variables[progs.StrncmpVarHelper].Set(helper)
+			err = setConstants(spec, map[string]any{progs.StrncmpVarHelper: helper})
 		}
 		if err != nil {
 			t.Fatal(err)

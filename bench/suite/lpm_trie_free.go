@@ -63,8 +63,8 @@ func (c *lpmTrie) loadFree(producers int) (*lpmFree, error) {
 	var name [16]byte
 	copy(name[:], f.trie.Name)
 	words := [2]uint64{binary.LittleEndian.Uint64(name[:8]), binary.LittleEndian.Uint64(name[8:])}
-	if err := spec.Variables[progs.LpmTrieVarName].Set(words); err != nil {
-		return nil, fmt.Errorf("set a constant of the program: %w", err)
+	if err := setConstants(spec, map[string]any{progs.LpmTrieVarName: words}); err != nil {
+		return nil, err
 	}
 	if f.work, err = loadWork(spec, triggerTestRun, producers, nil); err != nil {
 		return nil, err

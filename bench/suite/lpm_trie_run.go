@@ -52,16 +52,12 @@ func (c *lpmTrie) spec() (*ebpf.CollectionSpec, error) {
 		return nil, fmt.Errorf("read the program: %w", err)
 	}
 	spec.Maps[progs.LpmTrieMapTrie].MaxEntries = uint32(min(c.nrEntries+1, 1<<32-1))
-	for name, value := range map[string]any{
+	err = setConstants(spec, map[string]any{
 		progs.LpmTrieVarNrEntries: uint32(c.nrEntries),
 		progs.LpmTrieVarPrefixLen: uint32(c.prefixLen),
 		progs.LpmTrieVarRandom:    c.random,
-	} {
-		if err := spec.Variables[name].Set(value); err != nil {
-			return nil, fmt.Errorf("set a constant of the program: %w", err)
-		}
-	}
-	return spec, nil
+	})
+	return spec, err
 }
 
 // load makes the trie, a slot for each producer, and the program.

@@ -82,13 +82,12 @@ func (c *mapOp) spec(producers int) (*ebpf.CollectionSpec, error) {
 	if c.kind.array {
 		fill = ebpf.UpdateAny
 	}
-	for name, value := range map[string]any{
+	err = setConstants(spec, map[string]any{
 		progs.MapOpVarOp: c.operation, progs.MapOpVarOrdered: c.ordered(), progs.MapOpVarPrefixed: c.kind.trie,
 		progs.MapOpVarWritable: !c.kind.maps, progs.MapOpVarFillFlags: fill,
-	} {
-		if err := spec.Variables[name].Set(value); err != nil {
-			return nil, fmt.Errorf("set a constant of the program: %w", err)
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	m := spec.Maps[progs.MapOpMapMap]
 	c.shape(m)

@@ -103,9 +103,6 @@ func (r *renameRun) load() error {
 		return fmt.Errorf("read the programs: %w", err)
 	}
 	keep(spec, progs.RenameProgIdentify, r.kind.program)
-	if err := setConstants(spec, nil); err != nil {
-		return err
-	}
 	if r.coll, err = ebpf.NewCollection(spec); err != nil {
 		return kernel.Explain(err, "load the program", kernel.CapBPF, kernel.CapPerfmon)
 	}
@@ -127,7 +124,7 @@ func (r *renameRun) detach() error {
 func (r *renameRun) close() error {
 	err := r.detach()
 	if r.coll != nil {
-		r.coll.Close()
+		free(&r.coll)
 	}
 	if r.file < 0 {
 		return err

@@ -92,15 +92,15 @@ func (r *bufferRun) loadRing() error {
 	if c.sampled {
 		notify = c.sampleRate * consumers.RecordSize(int(c.recordSize))
 	}
-	err = errors.Join(
-		spec.Variables[progs.RingbufVarBatchCnt].Set(uint32(c.batchCnt)),
-		spec.Variables[progs.RingbufVarRecordSize].Set(uint32(c.recordSize)),
-		spec.Variables[progs.RingbufVarUseOutput].Set(c.useOutput),
-		spec.Variables[progs.RingbufVarNoWakeup].Set(c.benchProducer),
-		spec.Variables[progs.RingbufVarWakeupSize].Set(notify),
-	)
+	err = setConstants(spec, map[string]any{
+		progs.RingbufVarBatchCnt:   uint32(c.batchCnt),
+		progs.RingbufVarRecordSize: uint32(c.recordSize),
+		progs.RingbufVarUseOutput:  c.useOutput,
+		progs.RingbufVarNoWakeup:   c.benchProducer,
+		progs.RingbufVarWakeupSize: notify,
+	})
 	if err != nil {
-		return fmt.Errorf("set a constant of the program: %w", err)
+		return err
 	}
 	spec.Maps[progs.RingbufMapRecord].ValueSize = uint32(c.recordSize)
 	ring := spec.Maps[progs.RingbufMapRing]
@@ -129,12 +129,12 @@ func (r *bufferRun) loadPerf() error {
 	if err != nil {
 		return fmt.Errorf("read the program: %w", err)
 	}
-	err = errors.Join(
-		spec.Variables[progs.PerfbufVarBatchCnt].Set(uint32(c.batchCnt)),
-		spec.Variables[progs.PerfbufVarRecordSize].Set(uint32(c.recordSize)),
-	)
+	err = setConstants(spec, map[string]any{
+		progs.PerfbufVarBatchCnt:   uint32(c.batchCnt),
+		progs.PerfbufVarRecordSize: uint32(c.recordSize),
+	})
 	if err != nil {
-		return fmt.Errorf("set a constant of the program: %w", err)
+		return err
 	}
 	spec.Maps[progs.PerfbufMapRecord].ValueSize = uint32(c.recordSize)
 	k, err := loadWork(spec, c.trigger, r.producers+1, nil)

@@ -2,7 +2,6 @@ package suite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -88,15 +87,11 @@ func (c *compare) Setup(_ context.Context, env harness.Env) (*harness.Instance, 
 		return nil, fmt.Errorf("read the program: %w", err)
 	}
 	text, target := c.strings()
-	set := func(name string, value any) {
-		err = errors.Join(err, spec.Variables[name].Set(value))
-	}
-	set(progs.StrncmpVarLen, uint32(c.length))
-	set(progs.StrncmpVarHelper, c.helper)
-	set(progs.StrncmpVarText, text)
-	set(progs.StrncmpVarTarget, target)
+	err = setConstants(spec, map[string]any{
+		progs.StrncmpVarLen: uint32(c.length), progs.StrncmpVarHelper: c.helper, progs.StrncmpVarText: text, progs.StrncmpVarTarget: target,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("set a constant of the program: %w", err)
+		return nil, err
 	}
 	k, err := loadWork(spec, triggerTestRun, env.Producers, nil)
 	if err != nil {

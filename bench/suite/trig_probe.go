@@ -18,20 +18,6 @@ func keep(spec *ebpf.CollectionSpec, programs ...string) {
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return !slices.Contains(programs, name) })
 }
 
-// setConstants sets constants of programs, and leaves the library no variables: those it maps into memory, where they keep
-// their maps alive until the garbage collector finds them.
-func setConstants(spec *ebpf.CollectionSpec, constants map[string]any) error {
-	for name, value := range constants {
-		v := spec.Variables[name]
-		if err := v.Set(value); err != nil {
-			return fmt.Errorf("set constant %s of the programs: %w", name, err)
-		}
-		copy(spec.Maps[v.SectionName].Contents[0].Value.([]byte)[v.Offset:], v.Value)
-	}
-	clear(spec.Variables)
-	return nil
-}
-
 // attach puts a program where it is to run.
 type attach func(*ebpf.Program) (link.Link, error)
 

@@ -77,7 +77,6 @@ func (r *uprobeRun) load(by attachment) error {
 			delete(spec.Programs, arch)
 		}
 	}
-	delete(spec.Variables, progs.UprobeVarSlots) // the library would map it, too, until the garbage collector finds that
 	if by == byMulti {
 		spec.Programs[runtime.GOARCH].AttachType = ebpf.AttachTraceUprobeMulti
 	}
@@ -196,7 +195,7 @@ func (r *uprobeRun) close() error {
 		errs = append(errs, unix.Munmap(r.slots))
 	}
 	if r.coll != nil {
-		r.coll.Close()
+		free(&r.coll)
 	}
 	return errors.Join(errs...)
 }

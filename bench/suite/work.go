@@ -61,6 +61,16 @@ func loadWork(spec *ebpf.CollectionSpec, t trigger, producers int, own map[strin
 	return k, k.attach()
 }
 
+// setConstants sets constants of an object's programs, by name.
+func setConstants(spec *ebpf.CollectionSpec, constants map[string]any) error {
+	for name, value := range constants {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return fmt.Errorf("set constant %s of the program: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // attach puts the program on getpgid, where it runs when this process asks for it and at no other call.
 func (k *work) attach() (err error) {
 	switch k.trigger {
@@ -75,8 +85,15 @@ func (k *work) attach() (err error) {
 	return kernel.Explain(err, "attach to getpgid", kernel.CapPerfmon)
 }
 
-// close undoes loadWork. The library has mapped the memory of the object's variables, and their maps live until the garbage
+// free closes a collection. The library has mapped the memory of the object's variables, and their maps live until the garbage
 // collector finds that, so it is told to look.
+func free(coll **ebpf.Collection) {
+	(*coll).Close()
+	*coll = nil
+	runtime.GC()
+}
+
+// close undoes loadWork.
 func (k *work) close() error {
 	var errs []error
 	if k.at != nil {
@@ -85,9 +102,7 @@ func (k *work) close() error {
 	if k.slots != nil {
 		errs = append(errs, unix.Munmap(k.slots))
 	}
-	k.coll.Close()
-	k.coll = nil
-	runtime.GC()
+	free(&k.coll)
 	return errors.Join(errs...)
 }
 
