@@ -88,8 +88,8 @@ func TestBloomExact(t *testing.T) {
 		pass           uint64
 	}{
 		{"bloom-lookup", "--nr_entries=1000 --value_size=256 --nr_hash_funcs=15", 1000},
-		{"bloom-lookup", "--nr_entries=140001 --value_size=5", 140001},
 		{"bloom-update", "--nr_entries=17 --value_size=3", 17},
+		{"bloom-lookup", "--nr_entries=140001 --value_size=5", 140001},
 		{"bloom-update", "--nr_entries=65536 --value_size=2", 65536},
 		{"bloom-false-positive", "--nr_entries=65535 --value_size=2 --nr_hash_funcs=1", 1 << 18},
 		{"bloom-false-positive", "--nr_entries=1001 --value_size=40", 52424},
@@ -97,6 +97,9 @@ func TestBloomExact(t *testing.T) {
 		{"hashmap-without-bloom", "--nr_entries=65536 --value_size=2", 1 << 18},
 		{"hashmap-without-bloom", "--nr_entries=1 --value_size=256", 8192},
 	} {
+		if testing.Short() && tt.pass > 1000 { // the verifier of Linux 7.3 takes seconds for a set-up in an emulated guest
+			continue
+		}
 		res := measure(t, 1, tt.name, strings.Fields(tt.settings)...)
 		if res.Status != report.OK {
 			t.Errorf("%s %s: %s: %s", tt.name, tt.settings, res.Status, res.Reason)
@@ -139,6 +142,9 @@ func TestBloomGauges(t *testing.T) {
 		{"bloom-false-positive", 1, 0}, {"bloom-false-positive", 10, 0},
 		{"hashmap-with-bloom", 3, 40000. / 65536}, {"hashmap-without-bloom", 3, 40000. / 65536},
 	} {
+		if testing.Short() && tt.functions != 3 {
+			continue
+		}
 		const n = 40000
 		c := &bloom{hashFuncs: tt.functions, nrEntries: n}
 		res := measure(t, 2, tt.name, "--nr_entries=40000", "--value_size=2", fmt.Sprintf("--nr_hash_funcs=%d", tt.functions))

@@ -62,7 +62,7 @@ func measure(t *testing.T, producers int, name string, settings ...string) *repo
 // smaller are settings for benchmarks whose defaults take long to set up.
 var smaller = map[string][]string{}
 
-// Every benchmark runs twice in one process, and leaves nothing behind.
+// Every benchmark runs twice in one process (in short tests once, in two runs), and leaves nothing behind.
 func TestEveryBenchmark(t *testing.T) {
 	for _, b := range harness.All() {
 		t.Run(b.Name, func(t *testing.T) {
@@ -70,7 +70,11 @@ func TestEveryBenchmark(t *testing.T) {
 				testutils.NeedsBPF(t)
 			}
 			testutils.NoLeaks(t)
-			for range 2 {
+			times := 2
+			if testing.Short() {
+				times = 1
+			}
+			for range times {
 				switch res := measure(t, b.Producers.Default, b.Name, smaller[b.Name]...); res.Status {
 				case report.Skipped:
 					t.Skip(res.Reason)

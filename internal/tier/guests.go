@@ -51,15 +51,14 @@ func (t *tier) guests(ctx context.Context) error {
 	return t.bootAll(ctx, all, t.bins)
 }
 
-// bootAll runs binaries in guests, as many at once as this machine has CPUs: an emulated guest takes one.
+// bootAll runs binaries in guests, as many at once as there are CPUs that nothing else of this uses: an emulated guest takes one.
 func (t *tier) bootAll(ctx context.Context, all []guest, bins []binary) error {
 	var running sync.WaitGroup
-	slots := make(chan bool, runtime.NumCPU())
 	for _, g := range all {
 		p := t.out.place(g.name()) // here, for their order
 		running.Go(func() {
-			slots <- true
-			defer func() { <-slots }()
+			t.slots <- true
+			defer func() { <-t.slots }()
 			if ctx.Err() == nil {
 				t.boot(ctx, g, p, bins)
 			}

@@ -14,8 +14,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -55,6 +57,7 @@ type tier struct {
 	guest     string // the binary that guests boot
 	bins      []binary
 	out       *report
+	slots     chan bool // one for each CPU: taken by a guest that is emulated, and by what runs on this machine
 }
 
 // stage is a way to run tests.
@@ -63,13 +66,15 @@ type stage struct {
 	run  func(*tier, context.Context) error
 }
 
-var stages = []stage{
-	{"host", (*tier).host}, {"nobody", (*tier).nobody}, {"race", (*tier).race}, {"guests", (*tier).guests}, {"cpus", (*tier).cpus},
-}
+// The stages on this machine and those in guests go on at the same time.
+var (
+	stagesHere     = []stage{{"host", (*tier).host}, {"nobody", (*tier).nobody}, {"race", (*tier).race}}
+	stagesInGuests = []stage{{"guests", (*tier).guests}, {"cpus", (*tier).cpus}}
+)
 
 func stageNames() []string {
 	var names []string
-	for _, s := range stages {
+	for _, s := range slices.Concat(stagesHere, stagesInGuests) {
 		names = append(names, s.name)
 	}
 	return names
@@ -89,16 +94,34 @@ func run(ctx context.Context, args []string, w io.Writer) (bool, error) {
 	if err := t.prepare(); err != nil {
 		return false, err
 	}
+	t.slots = make(chan bool, runtime.NumCPU())
+	var err1, err2 error
+	var both sync.WaitGroup
+	both.Go(func() {
+		t.slots <- true
+		defer func() { <-t.slots }()
+		err1 = t.all(ctx, stagesHere)
+	})
+	both.Go(func() { err2 = t.all(ctx, stagesInGuests) })
+	both.Wait()
+	ok := t.out.finish()
+	if err := errors.Join(err1, err2); err != nil {
+		return false, err
+	}
+	return ok, nil
+}
+
+// all runs those of the stages that are asked for, one after the other.
+func (t *tier) all(ctx context.Context, stages []stage) error {
 	for _, s := range stages {
 		if !slices.Contains(t.stages, s.name) {
 			continue
 		}
 		if err := t.out.phase(s.name, func() error { return s.run(t, ctx) }); err != nil {
-			t.out.finish() // says what there is
-			return false, fmt.Errorf("%s: %w", s.name, err)
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	return t.out.finish(), nil
+	return nil
 }
 
 func (t *tier) parse(args []string) error {

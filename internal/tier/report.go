@@ -35,7 +35,7 @@ func (p *place) state(pkg, name string) (state, reason string) {
 	return "", ""
 }
 
-// report is what is printed, and what it says in the end. Guests that run at once share it.
+// report is what is printed, and what it says in the end. What runs at once shares it.
 type report struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -103,6 +103,8 @@ func (r *report) message(p *place, line string) {
 
 // leaveOut says what cannot run here, and how it could.
 func (r *report) leaveOut(what string, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.leftOut = append(r.leftOut, fmt.Sprintf("%s: left out: %v", what, why))
 }
 
@@ -110,6 +112,8 @@ func (r *report) leaveOut(what string, why error) {
 func (r *report) phase(name string, do func() error) error {
 	start := time.Now()
 	err := do()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.phases = append(r.phases, fmt.Sprintf("%s %.0f s", name, time.Since(start).Seconds()))
 	return err
 }
@@ -118,6 +122,13 @@ func (r *report) phase(name string, do func() error) error {
 func (r *report) finish() bool {
 	fmt.Fprintf(r.w, "\ntime: %s\n", strings.Join(r.phases, ", "))
 	var all counts
+	here := func(p *place) int {
+		if slices.ContainsFunc(stagesHere, func(s stage) bool { return s.name == p.name }) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(r.places, func(p, q *place) int { return here(p) - here(q) })
 	for _, p := range r.places {
 		r.skips(p)
 		r.failures(p)
