@@ -102,6 +102,15 @@ func (c *htabMem) Params() []report.Param {
 
 func (c *htabMem) Facts() []report.Param { return nil }
 
+// Workers are pairs where one producer adds what another deletes.
+func (c *htabMem) Workers() (producers, consumers harness.Workers) {
+	producers = harness.Workers{Min: 1, Default: 1, Max: harness.AnyNumber}
+	if c.useCase == useDiffCPU {
+		producers.Min, producers.Default, producers.Why = 2, 2, "as they work in pairs"
+	}
+	return producers, harness.Workers{}
+}
+
 // FlagValues are what a shell completes behind the flags.
 func (c *htabMem) FlagValues() map[string][]string {
 	return map[string][]string{"use-case": useCases}
