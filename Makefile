@@ -58,7 +58,8 @@ lint: tools
 
 .PHONY: generate
 generate: tools
-	$(GO) generate ./...
+	$(GO) generate ./progs
+	$(GO) generate ./bench
 
 .PHONY: check-generate
 check-generate: generate

@@ -21,7 +21,14 @@ struct {
 } storage SEC(".maps");
 
 /* One grace period follows another, in one thread of the kernel. */
-__u64 began, periods, elapsed, strays;
+struct counted {
+	__u64 began;
+	__u64 periods;
+	__u64 elapsed;
+	__u64 strays;
+};
+
+struct counted gp;
 
 static long free_one(__u32 i, __s32 *err)
 {
@@ -55,20 +62,20 @@ TRIGGERS(run)
 SEC("fentry/rcu_tasks_trace_pregp_step")
 int before(void *ctx)
 {
-	began = bpf_ktime_get_ns();
+	gp.began = bpf_ktime_get_ns();
 	return 0;
 }
 
 SEC("fentry/rcu_tasks_trace_postgp")
 int behind(void *ctx)
 {
-	if (began) {
-		elapsed += bpf_ktime_get_ns() - began;
-		periods++;
+	if (gp.began) {
+		gp.elapsed += bpf_ktime_get_ns() - gp.began;
+		gp.periods++;
 	} else {
-		strays++;
+		gp.strays++;
 	}
-	began = 0;
+	gp.began = 0;
 	return 0;
 }
 

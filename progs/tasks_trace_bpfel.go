@@ -13,6 +13,14 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type TasksTraceCounted struct {
+	_       structs.HostLayout
+	Began   uint64
+	Periods uint64
+	Elapsed uint64
+	Strays  uint64
+}
+
 type TasksTraceMode uint32
 
 const (
@@ -47,10 +55,7 @@ const (
 	TasksTraceProgCall         = "call"
 	TasksTraceProgGetpgid      = "getpgid"
 	TasksTraceProgGetpgidEntry = "getpgid_entry"
-	TasksTraceVarBegan         = "began"
-	TasksTraceVarElapsed       = "elapsed"
-	TasksTraceVarPeriods       = "periods"
-	TasksTraceVarStrays        = "strays"
+	TasksTraceVarGp            = "gp"
 )
 
 // LoadTasksTrace returns the embedded CollectionSpec for TasksTrace.
@@ -114,10 +119,7 @@ type TasksTraceMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TasksTraceVariableSpecs struct {
-	Began   *ebpf.VariableSpec `ebpf:"began"`
-	Elapsed *ebpf.VariableSpec `ebpf:"elapsed"`
-	Periods *ebpf.VariableSpec `ebpf:"periods"`
-	Strays  *ebpf.VariableSpec `ebpf:"strays"`
+	Gp *ebpf.VariableSpec `ebpf:"gp"`
 }
 
 // TasksTraceObjects contains all objects after they have been loaded into the kernel.
@@ -155,10 +157,7 @@ func (m *TasksTraceMaps) Close() error {
 //
 // It can be passed to LoadTasksTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TasksTraceVariables struct {
-	Began   *ebpf.Variable `ebpf:"began"`
-	Elapsed *ebpf.Variable `ebpf:"elapsed"`
-	Periods *ebpf.Variable `ebpf:"periods"`
-	Strays  *ebpf.Variable `ebpf:"strays"`
+	Gp *ebpf.Variable `ebpf:"gp"`
 }
 
 // TasksTracePrograms contains all programs after they have been loaded into the kernel.

@@ -103,8 +103,8 @@ func (r *renameRun) load() error {
 		return fmt.Errorf("read the programs: %w", err)
 	}
 	keep(spec, progs.RenameProgIdentify, r.kind.program)
-	if r.coll, err = ebpf.NewCollection(spec); err != nil {
-		return kernel.Explain(err, "load the program", kernel.CapBPF, kernel.CapPerfmon)
+	if r.coll, err = loadObject(spec, nil); err != nil {
+		return err
 	}
 	if err := producers.NewTestRun(r.coll.Programs[progs.RenameProgIdentify].FD(), 0).Run(); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (r *renameRun) detach() error {
 func (r *renameRun) close() error {
 	err := r.detach()
 	if r.coll != nil {
-		free(&r.coll)
+		r.coll.Close()
 	}
 	if r.file < 0 {
 		return err

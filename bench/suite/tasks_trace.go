@@ -171,19 +171,16 @@ func (r *tasksTraceRun) close() error {
 	return errors.Join(append(errs, r.work.close())...)
 }
 
-// read is a variable of the program.
-func (r *tasksTraceRun) read(name string) (value uint64, err error) {
-	return value, r.coll.Variables[name].Get(&value)
-}
-
-// periods are the grace periods that were timed until now, and their sum in ns.
-func (r *tasksTraceRun) periods() (n, ns uint64, err error) {
-	for { // until none ends between the readings
-		before, errBefore := r.read(progs.TasksTraceVarPeriods)
-		ns, errNs := r.read(progs.TasksTraceVarElapsed)
-		n, errN := r.read(progs.TasksTraceVarPeriods)
-		if err := errors.Join(errBefore, errNs, errN); err != nil || n == before {
-			return n, ns, err
+// read reads what the program has counted.
+func (r *tasksTraceRun) read() (counted progs.TasksTraceCounted, err error) {
+	for { // until no grace period ends meanwhile
+		var again progs.TasksTraceCounted
+		bss := r.coll.Maps[".bss"]
+		if err := errors.Join(bss.Lookup(uint32(0), &counted), bss.Lookup(uint32(0), &again)); err != nil {
+			return counted, fmt.Errorf("read the grace periods: %w", err)
+		}
+		if counted.Periods == again.Periods {
+			return counted, nil
 		}
 	}
 }
@@ -191,7 +188,7 @@ func (r *tasksTraceRun) periods() (n, ns uint64, err error) {
 // producer makes grace periods necessary until one is over. That is a batch.
 func (r *tasksTraceRun) producer(w *harness.Worker) (harness.Producer, error) {
 	req := r.request(w.ID, uint32(progs.TasksTraceModeMODE_FREE), "make and delete storage", r.caller(w.ID))
-	lastN, lastNs, err := r.periods()
+	last, err := r.read()
 	if err != nil {
 		return harness.Producer{}, err
 	}
@@ -200,13 +197,13 @@ func (r *tasksTraceRun) producer(w *harness.Worker) (harness.Producer, error) {
 			if _, err := req.do(0, frees, 1); err != nil {
 				return report.Sample{}, err
 			}
-			n, ns, err := r.periods()
+			now, err := r.read()
 			if err != nil {
 				return report.Sample{}, err
 			}
-			if n > lastN {
-				s := report.Sample{CPU: -1, Ops: n - lastN, Elapsed: ns - lastNs}
-				lastN, lastNs = n, ns
+			if now.Periods > last.Periods {
+				s := report.Sample{CPU: -1, Ops: now.Periods - last.Periods, Elapsed: now.Elapsed - last.Elapsed}
+				last = now
 				return s, nil
 			}
 			if time.Now().After(end) {
@@ -219,22 +216,18 @@ func (r *tasksTraceRun) producer(w *harness.Worker) (harness.Producer, error) {
 
 // check adds the time that the kernel's thread has run for each grace period.
 func (r *tasksTraceRun) check(run *report.Run) error {
-	strays, err := r.read(progs.TasksTraceVarStrays)
+	counted, err := r.read()
 	if err != nil {
 		return err
 	}
-	if strays > 1 { // the first may have begun before the program was there
-		return fmt.Errorf("%d grace periods ended that had not begun", strays)
-	}
-	n, _, err := r.periods()
-	if err != nil {
-		return err
+	if counted.Strays > 1 { // the first may have begun before the program was there
+		return fmt.Errorf("%d grace periods ended that had not begun", counted.Strays)
 	}
 	ticks, err := r.stime()
 	if err != nil {
 		return err
 	}
-	if n > 0 {
+	if n := counted.Periods; n > 0 {
 		run.Gauges = append(run.Gauges, report.Gauge{Name: report.GaugeTicks, Value: float64(ticks-r.ticks) / float64(n)})
 	}
 	return nil

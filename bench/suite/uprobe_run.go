@@ -80,8 +80,8 @@ func (r *uprobeRun) load(by attachment) error {
 	if by == byMulti {
 		spec.Programs[runtime.GOARCH].AttachType = ebpf.AttachTraceUprobeMulti
 	}
-	if r.coll, err = ebpf.NewCollection(spec); err != nil {
-		return kernel.Explain(err, "load the program", kernel.CapBPF, kernel.CapPerfmon)
+	if r.coll, err = loadObject(spec, nil); err != nil {
+		return err
 	}
 	r.slots, err = mapSlots(r.coll.Maps[".bss"])
 	return err
@@ -195,7 +195,7 @@ func (r *uprobeRun) close() error {
 		errs = append(errs, unix.Munmap(r.slots))
 	}
 	if r.coll != nil {
-		free(&r.coll)
+		r.coll.Close()
 	}
 	return errors.Join(errs...)
 }

@@ -44,9 +44,8 @@ func loadWork(spec *ebpf.CollectionSpec, t trigger, producers int, own map[strin
 		entry.AttachTo = getpgidEntry[runtime.GOARCH]
 	}
 	spec.Maps[progs.MapSlots].MaxEntries = uint32(producers)
-	k.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: own})
-	if err != nil {
-		return nil, kernel.Explain(err, "load the program", kernel.CapBPF, kernel.CapPerfmon)
+	if k.coll, err = loadObject(spec, own); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -59,6 +58,17 @@ func loadWork(spec *ebpf.CollectionSpec, t trigger, producers int, own map[strin
 		return nil, err
 	}
 	return k, k.attach()
+}
+
+// loadObject loads an object. The library maps the memory of each variable that it knows, and that keeps its map alive until the
+// garbage collector finds it; so it is left none: their values go into the maps before.
+func loadObject(spec *ebpf.CollectionSpec, own map[string]*ebpf.Map) (*ebpf.Collection, error) {
+	for _, v := range spec.Variables {
+		copy(spec.Maps[v.SectionName].Contents[0].Value.([]byte)[v.Offset:], v.Value)
+	}
+	clear(spec.Variables)
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: own})
+	return coll, kernel.Explain(err, "load the program", kernel.CapBPF, kernel.CapPerfmon)
 }
 
 // setConstants sets constants of an object's programs, by name.
@@ -85,14 +95,6 @@ func (k *work) attach() (err error) {
 	return kernel.Explain(err, "attach to getpgid", kernel.CapPerfmon)
 }
 
-// free closes a collection. The library has mapped the memory of the object's variables, and their maps live until the garbage
-// collector finds that, so it is told to look.
-func free(coll **ebpf.Collection) {
-	(*coll).Close()
-	*coll = nil
-	runtime.GC()
-}
-
 // close undoes loadWork.
 func (k *work) close() error {
 	var errs []error
@@ -102,7 +104,7 @@ func (k *work) close() error {
 	if k.slots != nil {
 		errs = append(errs, unix.Munmap(k.slots))
 	}
-	free(&k.coll)
+	k.coll.Close()
 	return errors.Join(errs...)
 }
 

@@ -140,7 +140,7 @@ func (t *tier) parse(args []string) error {
 	fs.StringVar(&t.run, "run", "", "run only tests that match this `regexp`, as go test does")
 	fs.BoolVar(&t.out.verbose, "v", false, "show all output")
 	fs.BoolVar(&t.short, "short", false, "leave out tests that take long or much memory, which nobody, race and guests always do")
-	fs.DurationVar(&t.limit, "timeout", 5*time.Minute, "how long a test binary may take")
+	fs.DurationVar(&t.limit, "timeout", 10*time.Minute, "how long a test binary may take")
 	fs.SetOutput(io.Discard) // an error is told once, by main
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fs.SetOutput(t.out.w)
