@@ -35,7 +35,15 @@ func config(t *testing.T, name string, settings ...string) (*harness.Benchmark, 
 	return nil, nil, nil
 }
 
-// measure runs a configuration for 50 ms in two runs. Its producers are bound where there are CPUs for them, so that samples
+// runs is how many runs tests have: two, so that there is a set-up behind another, but one where time is short.
+func runs() int {
+	if testing.Short() {
+		return 1
+	}
+	return 2
+}
+
+// measure runs a configuration for 25 ms a run. Its producers are bound where there are CPUs for them, so that samples
 // are whole.
 func measure(t *testing.T, producers int, name string, settings ...string) *report.Result {
 	t.Helper()
@@ -44,7 +52,7 @@ func measure(t *testing.T, producers int, name string, settings ...string) *repo
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &harness.Runner{Plan: report.Plan{Duration: uint64(50 * time.Millisecond), Warmup: uint64(5 * time.Millisecond), Runs: 2, Seed: rand.Uint64()}}
+	r := &harness.Runner{Plan: report.Plan{Duration: uint64(25*time.Millisecond) * uint64(runs()), Warmup: uint64(5 * time.Millisecond), Runs: runs(), Seed: rand.Uint64()}}
 	_, consumers := b.Workers(cfg)
 	rec := &report.Record{Results: []*report.Result{{Benchmark: name, Producers: producers, Consumers: consumers.Default}}}
 	job := &harness.Job{Benchmark: b, Config: cfg, Producers: producers, Consumers: consumers.Default}
@@ -62,7 +70,7 @@ func measure(t *testing.T, producers int, name string, settings ...string) *repo
 // smaller are settings for benchmarks whose defaults take long to set up.
 var smaller = map[string][]string{}
 
-// Every benchmark runs twice in one process (in short tests once, in two runs), and leaves nothing behind.
+// Every benchmark runs twice in one process (in short tests once), and leaves nothing behind.
 func TestEveryBenchmark(t *testing.T) {
 	for _, b := range harness.All() {
 		t.Run(b.Name, func(t *testing.T) {
@@ -70,17 +78,13 @@ func TestEveryBenchmark(t *testing.T) {
 				testutils.NeedsBPF(t)
 			}
 			testutils.NoLeaks(t)
-			times := 2
-			if testing.Short() {
-				times = 1
-			}
-			for range times {
+			for range runs() {
 				switch res := measure(t, b.Producers.Default, b.Name, smaller[b.Name]...); res.Status {
 				case report.Skipped:
 					t.Skip(res.Reason)
 				case report.OK:
-					if len(res.Runs) != 2 {
-						t.Errorf("%d runs, want 2", len(res.Runs))
+					if len(res.Runs) != runs() {
+						t.Errorf("%d runs, want %d", len(res.Runs), runs())
 					}
 				default:
 					t.Fatalf("%s: %s", res.Status, res.Reason)
