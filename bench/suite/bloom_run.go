@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -160,7 +159,7 @@ func (r *bloomRun) all(ctx context.Context, mode progs.BloomMode) error {
 	req := r.request(0, uint32(mode), bloomSteps[mode], r.testRun(0))
 	var found uint64
 	n := r.cfg.nrEntries
-	each := r.batches(req, 0, n, 1, func(uint32, uint32, uint32) error { found += r.counts(0)[progs.BloomFound]; return nil })
+	each := r.batches(req, 0, n, 1, func(uint32, uint32, uint32) error { found += r.header(0).Counts[progs.BloomFound]; return nil })
 	each.Aborted = func() bool { return ctx.Err() != nil }
 	switch ops, err := each.All(); {
 	case err != nil || ctx.Err() != nil:
@@ -171,11 +170,6 @@ func (r *bloomRun) all(ctx context.Context, mode progs.BloomMode) error {
 		return fmt.Errorf("the hash map has %d of %d values", found, n)
 	}
 	return nil
-}
-
-// counts are what the last call through slot i has counted.
-func (r *bloomRun) counts(i int) [4]uint64 {
-	return (*progs.Slot)(unsafe.Pointer(&r.slot(i)[0])).Counts
 }
 
 // bloomBatch is about how many operations a batch has: some milliseconds.
@@ -220,7 +214,7 @@ func (r *bloomRun) count(i int, first, n, passes uint32) error {
 	if r.before == nil {
 		return nil
 	}
-	counts := r.counts(i)
+	counts := r.header(i).Counts
 	want := uint64(r.before[first+n]-r.before[first]) * uint64(passes)
 	if got := counts[progs.BloomFound]; got != want {
 		return fmt.Errorf("%d values were found, and %d are there", got, want)

@@ -2,10 +2,8 @@ package suite
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -226,15 +224,10 @@ func (c *storageConfig) load(producers int) (*work, error) {
 	return loadWork(spec, c.trigger, producers, nil)
 }
 
-// counts is the place of a slot's own counts.
-func counts(slot []byte, i int) []byte {
-	return slot[unsafe.Offsetof(progs.Slot{}.Counts)+8*uintptr(i):][:8]
-}
-
 // fill inserts every key into every hash map; each insert must make a new entry.
 func (c *storageConfig) fill(ctx context.Context, k *work) error {
 	for i := range c.nrMaps {
-		binary.NativeEndian.PutUint64(counts(k.slot(0), 0), i)
+		k.header(0).Counts[0] = i
 		inserts := k.request(0, uint32(progs.LocalStorageModeMODE_FILL), "insert into map", k.testRun(0))
 		fill := producers.Split{Pass: c.entries, Passes: 1, Aborted: func() bool { return ctx.Err() != nil }, Call: inserts.do}
 		if _, err := fill.All(); err != nil {
@@ -254,7 +247,7 @@ func (c *storageConfig) check(k *work, run *report.Run) error {
 	for _, s := range run.Samples {
 		ops += s.Ops
 	}
-	all, first := binary.NativeEndian.Uint64(counts(k.slot(0), 1)), binary.NativeEndian.Uint64(counts(k.slot(0), 2))
+	all, first := k.header(0).Counts[1], k.header(0).Counts[2]
 	if all < ops {
 		return fmt.Errorf("the program counted %d accesses, and has answered for %d", all, ops)
 	}

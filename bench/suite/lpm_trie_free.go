@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -99,7 +98,7 @@ func (f *lpmFree) batch(w *harness.Worker) (report.Sample, error) {
 		return report.Sample{}, kernel.ExplainMap(err, f.trie)
 	}
 	err = f.fill(w, trie)
-	slot := (*progs.Slot)(unsafe.Pointer(&f.slot(0)[0]))
+	slot := f.header(0)
 	atomic.StoreUint64(&slot.Calls, 0)
 	if err = errors.Join(err, trie.Close()); err != nil || w.Aborted() {
 		return report.Sample{}, err

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -225,12 +224,9 @@ func (r *bufferRun) producer(w *harness.Worker) (harness.Producer, error) {
 	}}, nil
 }
 
-// tally is the slot of a producer, or of the consumer, whose counts grow while the program runs.
-func (r *bufferRun) tally(i int) *progs.Slot { return (*progs.Slot)(unsafe.Pointer(&r.slot(i)[0])) }
-
 // pull makes the program run once. A trigger can be in vain (see skips).
 func (r *bufferRun) pull(i int, run caller) error {
-	calls := &r.tally(i).Calls
+	calls := &r.header(i).Calls
 	before := atomic.LoadUint64(calls)
 	for range skips {
 		if err := run.Run(); err != nil {
@@ -278,7 +274,7 @@ func mallocs() uint64 {
 func (r *bufferRun) count(into []harness.Count) {
 	clear(into)
 	for i := range r.producers + 1 {
-		s, c := r.tally(i), &into[i%r.producers]
+		s, c := r.header(i), &into[i%r.producers]
 		c.Ops += atomic.LoadUint64(&s.Ops)
 		c.Drops += atomic.LoadUint64(&s.Counts[0])
 	}
@@ -290,7 +286,7 @@ func (r *bufferRun) count(into []harness.Count) {
 func (r *bufferRun) check(run *report.Run) error {
 	var written, dropped uint64
 	for i := range r.producers + 1 {
-		s := r.tally(i)
+		s := r.header(i)
 		if tried := s.Calls * r.cfg.batchCnt; s.Ops+s.Counts[0] != tried {
 			return fmt.Errorf("of %d records, %d were written and %d dropped", tried, s.Ops, s.Counts[0])
 		}

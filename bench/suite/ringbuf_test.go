@@ -180,9 +180,9 @@ func TestRingbufCheck(t *testing.T) {
 			want  string
 		}{
 			{func(*bufferRun) {}, ""},
-			{func(r *bufferRun) { r.tally(0).Ops++ }, "of 10 records, 11 were written and 0 dropped"},
-			{func(r *bufferRun) { r.tally(0).Counts[0]++ }, "of 10 records, 10 were written and 1 dropped"},
-			{func(r *bufferRun) { r.tally(1).Calls++ }, "of 10 records, 0 were written and 0 dropped"},
+			{func(r *bufferRun) { r.header(0).Ops++ }, "of 10 records, 11 were written and 0 dropped"},
+			{func(r *bufferRun) { r.header(0).Counts[0]++ }, "of 10 records, 10 were written and 1 dropped"},
+			{func(r *bufferRun) { r.header(1).Calls++ }, "of 10 records, 0 were written and 0 dropped"},
 			{func(r *bufferRun) { r.taken.Records-- }, "10 records were written and 9 read"},
 			{func(r *bufferRun) { r.taken.Records++ }, "10 records were written and 11 read"},
 			{func(r *bufferRun) { r.taken.Lost++ }, "0 records were dropped, and the buffer says 1"},
@@ -230,7 +230,7 @@ func TestRingbufDrops(t *testing.T) {
 				if dropped > 0 {
 					break
 				}
-				dropped = r.tally(0).Counts[0]
+				dropped = r.header(0).Counts[0]
 				if room := r.cfg.room(); dropped == 0 || dropped > 1000-room {
 					t.Errorf("%d records were dropped of 1000, for which there was room for %d", dropped, room)
 				}

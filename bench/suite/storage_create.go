@@ -2,14 +2,10 @@ package suite
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
@@ -75,10 +71,8 @@ func (c *createConfig) FlagValues() map[string][]string {
 // createRun is local-storage-create made ready for one run.
 type createRun struct {
 	*work
-	cfg      *createConfig
-	attached link.Link
-	detach   sync.Once
-	err      error // of detaching
+	cfg   *createConfig
+	probe *probe
 }
 
 func (c *createConfig) Setup(_ context.Context, env harness.Env) (*harness.Instance, error) {
@@ -99,7 +93,11 @@ func (c *createConfig) Setup(_ context.Context, env harness.Env) (*harness.Insta
 	if r.work, err = loadWork(spec, triggerTestRun, env.Producers, nil); err != nil {
 		return nil, err
 	}
-	if err := r.attachTo(r.coll.Programs[used]); err != nil {
+	at, where := atModule, "the making of sockets"
+	if c.kind == storageOfTask {
+		at, where = atFunction, "the making of threads"
+	}
+	if r.probe, err = newProbe(r.coll.Programs[used], where, at); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	return &harness.Instance{Producer: r.producer, Close: r.close}, nil
@@ -126,27 +124,12 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func (r *createRun) attachTo(prog *ebpf.Program) (err error) {
-	if r.cfg.kind == storageOfTask {
-		r.attached, err = link.AttachTracing(link.TracingOptions{Program: prog})
-		return kernel.Explain(err, "attach to the making of threads", kernel.CapPerfmon)
-	}
-	r.attached, err = link.AttachLSM(link.LSMOptions{Program: prog})
-	return kernel.Explain(err, "attach to the making of sockets", kernel.CapPerfmon)
-}
-
 func (r *createRun) close() error {
 	var err error
-	if r.attached != nil {
-		err = r.attached.Close()
+	if r.probe != nil {
+		err = r.probe.detach()
 	}
 	return errors.Join(err, r.work.close())
-}
-
-// off detaches the program, once.
-func (r *createRun) off() error {
-	r.detach.Do(func() { r.err = r.attached.Close(); r.attached = nil })
-	return r.err
 }
 
 // emptyRounds is how often in a row no storage may be made: until the kernel's memory comes back from a grace period.
@@ -195,7 +178,7 @@ func (r *createRun) producer(w *harness.Worker) (harness.Producer, error) {
 		return harness.Producer{}, err
 	}
 	return harness.Producer{Batch: on, Twin: func() (report.Sample, error) {
-		if err := r.off(); err != nil {
+		if err := r.probe.detach(); err != nil {
 			return report.Sample{}, err
 		}
 		return batch()
@@ -221,5 +204,5 @@ func makeSockets(into []int) func() (made int, err error) {
 
 // counts are the storages that were made for producer i, and that were not.
 func (r *createRun) counts(i int) (made, failed uint64) {
-	return binary.NativeEndian.Uint64(counts(r.slot(i), 0)), binary.NativeEndian.Uint64(counts(r.slot(i), 1))
+	return r.header(i).Counts[0], r.header(i).Counts[1]
 }

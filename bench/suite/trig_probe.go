@@ -41,7 +41,12 @@ func atKretprobeMulti(functions ...string) attach {
 	}
 }
 
-// atFunction is for programs of the types fentry, fexit and fmod_ret, which know their function.
+// atModule is for programs of security modules, which know their hook.
+func atModule(p *ebpf.Program) (link.Link, error) {
+	return link.AttachLSM(link.LSMOptions{Program: p})
+}
+
+// atFunction is for programs of the types fentry, fexit, fmod_ret and tp_btf, which know their function or tracepoint.
 func atFunction(p *ebpf.Program) (link.Link, error) {
 	return link.AttachTracing(link.TracingOptions{Program: p})
 }

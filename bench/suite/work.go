@@ -111,6 +111,9 @@ func (k *work) close() error {
 // slot is the memory of producer i's slot.
 func (k *work) slot(i int) []byte { return k.slots[i*k.stride:][:k.stride] }
 
+// header is what the slot of producer i begins with, as the program sees it.
+func (k *work) header(i int) *progs.Slot { return (*progs.Slot)(unsafe.Pointer(&k.slot(i)[0])) }
+
 // testRun is what runs the work for producer i by test_run, whatever the trigger.
 func (k *work) testRun(i int) caller {
 	return producers.NewTestRun(k.coll.Programs[progs.ProgCall].FD(), uint64(i))
