@@ -10,6 +10,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
 	"github.com/spf13/pflag"
 
 	"bpfbench/bench/harness"
@@ -99,13 +100,33 @@ func (k *fetchKind) target(name string) (*fetchTarget, error) {
 	return nil, first
 }
 
-// hook is a probe of a hook of the kernel, which is asked once.
-func hook(name string) func() error {
+// hasFunction is a probe of a function of the kernel, in its types, which is asked once. A kernel that lacks it lacks a feature,
+// for which it needs something.
+func hasFunction(name, feature, needs string) func() error {
 	return sync.OnceValue(func() error {
-		hooks := kernel.Hooks()
-		return hooks[slices.IndexFunc(hooks, func(h kernel.Hook) bool { return h.Name == name })].Probe()
+		spec, err := btf.LoadKernelSpec()
+		if err != nil {
+			return kernel.Explain(err, "read the kernel's types (BTF)")
+		}
+		var f *btf.Func
+		if err := spec.TypeByName(name, &f); err != nil {
+			return &kernel.Error{Feature: feature, Outcome: kernel.Missing, Needs: needs, Err: err}
+		}
+		return nil
 	})
 }
+
+// hookProbes are the probes of the kernel's hooks, each of which attaches and detaches once, whoever asks.
+var hookProbes = func() map[string]func() error {
+	probes := make(map[string]func() error)
+	for _, h := range kernel.Hooks() {
+		probes[h.Name] = sync.OnceValue(h.Probe)
+	}
+	return probes
+}()
+
+// hook is the probe of a hook of the kernel.
+func hook(name string) func() error { return hookProbes[name] }
 
 // FetchProbes are the kinds of probe that there are fetcharg benchmarks of, in the order of tables.
 func FetchProbes() []string {

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"sync"
 	"time"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
 	"bpfbench/bench/harness"
@@ -99,17 +97,7 @@ func triggerTarget(spot, a string) fetchTarget {
 }
 
 // hasTrigger is nil where the kernel has the kfunc that hits the tracepoint.
-var hasTrigger = sync.OnceValue(func() error {
-	spec, err := btf.LoadKernelSpec()
-	if err != nil {
-		return kernel.Explain(err, "read the kernel's types (BTF)")
-	}
-	var f *btf.Func
-	if err := spec.TypeByName("bpf_modify_return_test_tp", &f); err != nil {
-		return &kernel.Error{Feature: "the tracepoint bpf_trigger_tp", Outcome: kernel.Missing, Needs: "Linux 6.10", Err: err}
-	}
-	return nil
-})
+var hasTrigger = hasFunction("bpf_modify_return_test_tp", "the tracepoint bpf_trigger_tp", "Linux 6.10")
 
 // mincore is the system call of that name, which nobody else is likely to call just now, with arguments that it refuses.
 var mincore = fetchTarget{

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"github.com/prometheus/procfs"
 	"github.com/spf13/pflag"
@@ -42,18 +41,8 @@ func init() {
 }
 
 // hasTasksTrace is nil where RCU Tasks Trace has grace periods of its own.
-func hasTasksTrace() error {
-	spec, err := btf.LoadKernelSpec()
-	if err != nil {
-		return kernel.Explain(err, "read the kernel's types (BTF)")
-	}
-	var f *btf.Func
-	if err := spec.TypeByName("rcu_tasks_trace_postgp", &f); err != nil {
-		return &kernel.Error{Feature: "the function rcu_tasks_trace_postgp", Outcome: kernel.Missing,
-			Needs: "a kernel before RCU Tasks Trace became SRCU (6.12 has it, 7.3 has not)", Err: err}
-	}
-	return nil
-}
+var hasTasksTrace = hasFunction("rcu_tasks_trace_postgp", "the function rcu_tasks_trace_postgp",
+	"a kernel before RCU Tasks Trace became SRCU (6.12 has it, 7.3 has not)")
 
 // tasksTrace is the parameters of local-storage-tasks-trace.
 type tasksTrace struct {
