@@ -158,7 +158,8 @@ type compiler struct {
 	list  []*fetch
 	size  int // of the record so far, without the bitmap
 
-	cpuTable int64 // the address of __per_cpu_offset
+	cpuTable  int64 // the address of __per_cpu_offset
+	typesOnly bool  // values are not needed: each is a constant
 
 	arg     Arg // the one that is looked at
 	errs    []error

@@ -80,6 +80,9 @@ func (c *compiler) textMemory(a Arg) (in *node, off int64, user, ok bool) {
 
 // value returns the number that an expression is, or nil if it cannot be compiled.
 func (c *compiler) value(e Expr) *node {
+	if c.typesOnly {
+		return c.constant(0)
+	}
 	if in, off, user, ok := c.memory(e); ok {
 		if in == nil {
 			return nil

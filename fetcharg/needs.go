@@ -53,6 +53,8 @@ var (
 	v6_6  = Version{6, 6}
 	v6_9  = Version{6, 9}
 	v6_10 = Version{6, 10}
+	v6_12 = Version{6, 12}
+	v7_0  = Version{7, 0}
 	v7_3  = Version{7, 3}
 )
 

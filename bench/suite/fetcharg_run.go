@@ -200,6 +200,9 @@ const traceBuffer = 1 << 20
 const nativeOption = "disable_bpf"
 
 func newLegacy(ev fetcharg.Event, engine string) (_ *legacy, err error) {
+	if err := harmless(ev); err != nil {
+		return nil, err
+	}
 	e := &legacy{group: ev.Group, name: ev.Name}
 	defer func() {
 		if err != nil {
@@ -215,9 +218,6 @@ func newLegacy(ev fetcharg.Event, engine string) (_ *legacy, err error) {
 	if err := chooseEngine(e.instance, engine); err != nil {
 		return nil, err
 	}
-	if err := dangerous(ev.Args); err != nil {
-		return nil, err
-	}
 	definition, err := ev.Definition()
 	if err != nil {
 		return nil, err
@@ -229,18 +229,17 @@ func newLegacy(ev fetcharg.Event, engine string) (_ *legacy, err error) {
 	return e, e.instance.Enable(e.group, e.name, true)
 }
 
-// dangerous refuses what the kernel's interpreter must not be asked for. Before 7.x, symstr writes a byte some 500 bytes behind
-// its text, whatever is there: a few thousand hits crashed 6.1 and 6.12, and 7.3 survived.
-func dangerous(args []fetcharg.Arg) error {
-	i := slices.IndexFunc(args, func(a fetcharg.Arg) bool { return a.Type.Base == fetcharg.SymStr })
-	if i < 0 {
-		return nil
-	}
+// harmless refuses an event that the kernel's interpreter must not be asked for, as the kernel would damage its own memory.
+func harmless(ev fetcharg.Event) error {
 	release := host.Facts().Kernel
-	if version, err := fetcharg.ParseVersion(release); err != nil || !version.Before(fetcharg.Version{Major: 7}) {
-		return nil
+	version, err := fetcharg.ParseVersion(release)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("fetch %s: kernel %s overwrites memory of its own for symstr, and crashes: use --engine=%s, or the type symbol", args[i], release, engineBPF)
+	if h := ev.Hazard(fetcharg.HazardOptions{Version: version}); h != nil {
+		return fmt.Errorf("kernel %s would damage its own memory: %w, or use --engine=%s", release, h, engineBPF)
+	}
+	return nil
 }
 
 // optioned is an instance of tracefs, as far as options go.

@@ -10,6 +10,7 @@ import (
 	"bpfbench/fetcharg"
 	"bpfbench/internal/host"
 	"bpfbench/internal/testutils"
+	"bpfbench/internal/tracefs"
 	"bpfbench/report"
 )
 
@@ -197,20 +198,30 @@ func TestNativeEngine(t *testing.T) {
 	}
 }
 
-// The kernel's interpreter is not asked for what crashes it.
-func TestFetchDangerous(t *testing.T) {
-	args, err := fetcharg.Parse("a=$arg1:symstr b=$arg2")
-	if err != nil {
-		t.Fatal(err)
-	}
+// The kernel's interpreter is not asked for what damages the kernel, and the error says what can be done.
+func TestFetchHarmless(t *testing.T) {
 	version, err := fetcharg.ParseVersion(host.Facts().Kernel)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dangerous(args); (err != nil) != version.Before(fetcharg.Version{Major: 7}) {
-		t.Errorf("symstr on %v: %v", version, err)
-	}
-	if err := dangerous(args[1:]); err != nil {
-		t.Error(err)
+	for _, tt := range []struct {
+		fetchargs string
+		refused   bool
+	}{
+		{"a=$arg1:symstr b=$arg2", version.Before(fetcharg.Version{Major: 7})},
+		{"x=$current->in_execve", true},
+		{"sock->sk->__sk_common.skc_reuse", true},
+		{`x=$current->in_execve pad=\0`, false},
+		{"x=$current->in_execve:u8", false},
+		{"a=$arg1 b=$arg2", false},
+	} {
+		args, err := fetcharg.Parse(tt.fetchargs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = newLegacy(fetcharg.Event{Kind: fetcharg.Kprobe, Target: "inet_listen", Group: tracefs.Prefix + "x", Name: "x", Args: args}, "none such")
+		if got := err != nil && strings.Contains(err.Error(), "--engine=bpf"); got != tt.refused {
+			t.Errorf("%s: error %v", tt.fetchargs, err)
+		}
 	}
 }
