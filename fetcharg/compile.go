@@ -70,7 +70,9 @@ type CompileOptions struct {
 	Symbols func(name string) (uint64, error)
 	// BTF has the types of the kernel: names of parameters and fields come from it. If it is nil, that of the running kernel
 	// is loaded where it is needed.
-	BTF    *btf.Spec
+	BTF *btf.Spec
+	// Loads, from KernelLoads, has the program read memory of the kernel by loads. If it is nil, a helper does it.
+	Loads  *Loads
 	Record Record
 	// MaxString is how many bytes of a text are recorded, with the zero at its end: from 32 to 4096, 0 for 128. Longer text is
 	// cut.
@@ -86,6 +88,8 @@ type Compiled struct {
 	Spec    *ebpf.CollectionSpec
 	Layout  Layout
 	Skipped []error // an *UnsupportedError for each argument that was left out
+	// Loads says whether memory of the kernel is read by loads. If not, a helper reads it.
+	Loads bool
 
 	event  Event
 	record Record
@@ -132,7 +136,7 @@ func Compile(ev Event, opt CompileOptions) (*Compiled, error) {
 		return nil, fmt.Errorf("compile event: %w", errors.Join(c.errs...))
 	}
 	c.share()
-	out := &Compiled{Layout: c.layout(), Skipped: c.skipped, event: ev, record: c.opt.Record}
+	out := &Compiled{Layout: c.layout(), Skipped: c.skipped, event: ev, record: c.opt.Record, Loads: opt.Loads != nil}
 	p := newProgram(c, &out.Layout)
 	out.Spec = &ebpf.CollectionSpec{
 		Maps:      c.maps(out.Layout.Size),

@@ -160,15 +160,17 @@ func (m *meter) legacy(list string) float64 {
 // compiled returns the cost of a loop with a compiled program.
 func (m *meter) compiled(list string, record Record, jit bool) float64 {
 	e := m.event(list)
-	c, err := Compile(e, CompileOptions{Record: record, Symbols: m.symbols, Format: m.format})
+	m.jit(jit)
+	loads, _ := KernelLoads()
+	c, err := Compile(e, CompileOptions{Record: record, Symbols: m.symbols, Format: m.format, Loads: loads})
 	if err != nil {
 		m.Error(err)
+		m.jit(true)
 		return 0
 	}
 	if record == RecordRingbuf {
 		c.Spec.Maps[mapRecords].MaxEntries = 1 << 22
 	}
-	m.jit(jit)
 	coll, err := ebpf.NewCollection(c.Spec)
 	m.jit(true)
 	if err != nil {

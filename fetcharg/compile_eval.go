@@ -41,18 +41,17 @@ func (p *program) prepare(n *node) {
 		p.emit(asm.StoreMem(asm.RFP, -n.slot, asm.R1, asm.DWord))
 	case cpuOffset:
 		missed := append([]*node{n}, p.missed(p.list[p.current].node.chain()[0])...)
-		p.emit(asm.FnGetSmpProcessorId.Call(), asm.LSh.Imm(asm.R0, 3))
-		p.set(asm.R3, p.cpuTable)
-		p.emit(asm.Add.Reg(asm.R3, asm.R0))
-		p.move(asm.R1, asm.RFP, -int(n.slot))
-		p.emit(asm.Mov.Imm(asm.R2, 8), asm.FnProbeReadKernel.Call(), asm.JNE.Imm(asm.R0, 0, p.fault(missed)))
+		p.readKernel(func(dst asm.Register) {
+			p.emit(asm.FnGetSmpProcessorId.Call(), asm.LSh.Imm(asm.R0, 3))
+			p.set(dst, p.cpuTable)
+			p.emit(asm.Add.Reg(dst, asm.R0))
+		}, stackSpot(n.slot), 8, p.fault(missed))
 	case stackWord:
 		place := p.placeOf(n)
-		p.readStack(n, func() { p.move(asm.R1, asm.RFP, -int(place)) }, 8,
-			func() { p.emit(storeWord(asm.RFP, -place, 0)) })
+		p.readStack(n, stackSpot(place), 8, func() { p.emit(storeWord(asm.RFP, -place, 0)) })
 	case dereferred:
 		place := p.placeOf(n)
-		p.read(n.in, n.off, n.user, func() { p.move(asm.R1, asm.RFP, -int(place)) }, 8, p.fault(p.missed(n)))
+		p.read(n.in, n.off, n.user, stackSpot(place), 8, p.fault(p.missed(n)))
 	default:
 		return
 	}
@@ -112,58 +111,99 @@ func (p *program) load(n *node, dst asm.Register, bytes int) {
 	}
 }
 
-// address loads a number that is prepared, + off, into R3.
-func (p *program) address(n *node, off int64) {
+// address loads a number that is prepared, + off, into a register other than R2.
+func (p *program) address(dst asm.Register, n *node, off int64) {
 	if n.op == constant {
-		p.set(asm.R3, n.off+off)
+		p.set(dst, n.off+off)
 		return
 	}
-	p.load(n, asm.R3, 8)
-	p.add(asm.R3, off, asm.R2)
+	p.load(n, dst, 8)
+	p.add(dst, off, asm.R2)
 }
 
-// read reads memory at n + off, which is prepared, to where dst sets R1. It goes to the label if that fails. Addresses of the
-// process are also read where memory of the kernel is asked for, as the kernel does; it is tried last, as it is rare.
-func (p *program) read(n *node, off int64, user bool, dst func(), size int, fault string) {
-	call := func(helper asm.BuiltinFunc) {
-		p.address(n, off)
-		dst()
-		p.emit(asm.Mov.Imm(asm.R2, int32(size)), helper.Call())
+// spot is a place in memory of the program's own, at base + off.
+type spot struct {
+	base asm.Register
+	off  int
+}
+
+// stackSpot is a place on the stack, so many bytes below the frame pointer.
+func stackSpot(place int16) spot { return spot{asm.RFP, -int(place)} }
+
+// recordSpot is a place in the record.
+func (p *program) recordSpot(offset int) spot { return spot{recordReg, p.begin + offset} }
+
+// helper calls one that reads memory at the address in R3 to a place.
+func (p *program) helper(fn asm.BuiltinFunc, to spot, size int) {
+	p.move(asm.R1, to.base, to.off)
+	p.emit(asm.Mov.Imm(asm.R2, int32(size)), fn.Call())
+}
+
+// readKernel reads memory of the kernel to a place, and goes to the label if that fails. The address is what address sets in
+// a register other than R2; where a load gives zero, which may be a fault, it is asked for again and the helper decides.
+func (p *program) readKernel(address func(dst asm.Register), to spot, size int, failed string) {
+	call := func() {
+		address(asm.R3)
+		p.helper(asm.FnProbeReadKernel, to, size)
 	}
+	if p.opt.Loads == nil || !isInteger(size) || to.base == asm.RFP && to.off%size != 0 { // which the verifier refuses
+		call()
+		p.emit(asm.JNE.Imm(asm.R0, 0, failed))
+		return
+	}
+	zero, read := p.newLabel("zero"), p.newLabel("read")
+	address(asm.R1)
+	p.emit(p.opt.Loads.read(asm.R1, size)...)
+	p.emit(asm.JEq.Imm(asm.R1, 0, zero), asm.StoreMem(to.base, int16(to.off), asm.R1, sizeOf(size)))
+	p.mark(read)
+	p.later(func() {
+		p.comment("it is zero, or cannot be loaded")
+		p.mark(zero)
+		call()
+		p.emit(asm.JEq.Imm(asm.R0, 0, read), asm.Ja.Label(failed))
+	})
+}
+
+// read reads memory at n + off, which is prepared, to a place. It goes to the label if that fails. Addresses of the process
+// are also read where memory of the kernel is asked for, as the kernel does; it is tried last, as it is rare.
+func (p *program) read(n *node, off int64, user bool, to spot, size int, fault string) {
+	address := func(dst asm.Register) { p.address(dst, n, off) }
 	if user {
-		call(asm.FnProbeReadUser)
+		address(asm.R3)
+		p.helper(asm.FnProbeReadUser, to, size)
 		p.emit(asm.JNE.Imm(asm.R0, 0, fault))
 		return
 	}
-	call(asm.FnProbeReadKernel)
 	again, resumed := p.newLabel("again"), p.newLabel("read")
-	p.emit(asm.JNE.Imm(asm.R0, 0, again))
+	p.readKernel(address, to, size, again)
 	p.mark(resumed)
 	p.later(func() {
 		p.comment("it may be the process's memory")
 		p.mark(again)
-		call(asm.FnProbeReadUser)
+		address(asm.R3)
+		p.helper(asm.FnProbeReadUser, to, size)
 		p.emit(asm.JEq.Imm(asm.R0, 0, resumed), asm.Ja.Label(fault))
 	})
 }
 
-// readStack reads a word of the kernel's stack to where dst sets R1; outside of the stack it does what outside emits, as the
-// kernel takes zero for it (regs_get_kernel_stack_nth).
-func (p *program) readStack(n *node, dst func(), size int, outside func()) {
-	sp := p.arch.regs["sp"]
+// readStack reads a word of the kernel's stack to a place; outside of the stack it does what outside emits, as the kernel
+// takes zero for it (regs_get_kernel_stack_nth).
+func (p *program) readStack(n *node, to spot, size int, outside func()) {
+	address := func(dst asm.Register) {
+		p.emit(asm.LoadMem(dst, ctxReg, p.arch.regs["sp"], asm.DWord))
+		p.add(dst, n.off, asm.R2)
+	}
 	out, read := p.newLabel("outside"), p.newLabel("read")
-	p.emit(asm.LoadMem(asm.R3, ctxReg, sp, asm.DWord))
 	if n.off > 0 {
-		p.emit(asm.Mov.Reg(asm.R1, asm.R3))
-		p.add(asm.R3, n.off, asm.R2)
-		p.emit(asm.Xor.Reg(asm.R1, asm.R3), asm.RSh.Imm(asm.R1, int32(p.arch.threadBit)), asm.JNE.Imm(asm.R1, 0, out))
+		address(asm.R3)
+		p.emit(asm.LoadMem(asm.R1, ctxReg, p.arch.regs["sp"], asm.DWord), asm.Xor.Reg(asm.R1, asm.R3))
+		p.emit(asm.RSh.Imm(asm.R1, int32(p.arch.threadBit)), asm.JNE.Imm(asm.R1, 0, out))
 		p.later(func() {
 			p.mark(out)
 			outside()
 			p.emit(asm.Ja.Label(read))
 		})
 	}
-	dst()
-	p.emit(asm.Mov.Imm(asm.R2, int32(size)), asm.FnProbeReadKernel.Call(), asm.JNE.Imm(asm.R0, 0, p.fault(p.missed(n))))
+	p.readKernel(address, to, size, p.fault(p.missed(n)))
 	p.mark(read)
 }

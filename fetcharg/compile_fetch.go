@@ -84,7 +84,7 @@ func (p *program) storeValue(f *fetch, offset int) {
 		return
 	}
 	if n.op == stackWord && !p.isKept(n) && f.width == 0 { // both architectures have the lowest byte first
-		p.readStack(n, func() { p.recordAddress(asm.R1, offset) }, size, func() { p.storeImm(0, offset, size) })
+		p.readStack(n, p.recordSpot(offset), size, func() { p.storeImm(0, offset, size) })
 		return
 	}
 	p.prepare(n)
@@ -101,13 +101,13 @@ func (p *program) readMemory(f *fetch, at *LayoutField) {
 	p.prepare(f.node)
 	if f.width+f.shift > 8*size { // a field of a struct that its type does not hold
 		place := p.place(f.node)
-		p.read(f.node, f.off, f.user, func() { p.move(asm.R1, asm.RFP, -int(place)) }, 8, p.fault(nil))
+		p.read(f.node, f.off, f.user, stackSpot(place), 8, p.fault(nil))
 		p.emit(asm.LoadMem(asm.R1, asm.RFP, -place, asm.DWord))
 		p.cut(asm.R1, f.width, f.shift)
 		p.store(asm.R1, at.Offset, size)
 		return
 	}
-	p.read(f.node, f.off, f.user, func() { p.recordAddress(asm.R1, at.Offset) }, size*f.elements(), p.fault(nil))
+	p.read(f.node, f.off, f.user, p.recordSpot(at.Offset), size*f.elements(), p.fault(nil))
 	if f.width == 0 || f.width == 8*size {
 		return
 	}
@@ -134,7 +134,7 @@ func (p *program) readText(n *node, off int64, user bool, offset int, fault stri
 	read, reread := asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr
 	room := p.roomOfText()
 	call := func(helper asm.BuiltinFunc) {
-		p.address(n, off)
+		p.address(asm.R3, n, off)
 		p.recordAddress(asm.R1, offset+lengthSize)
 		p.emit(asm.Mov.Imm(asm.R2, int32(room)), helper.Call())
 	}
@@ -172,7 +172,7 @@ func (p *program) readTexts(f *fetch, at *LayoutField) {
 			p.storeImm(0, offset, lengthSize)
 			p.emit(asm.Ja.Label(next))
 		})
-		p.read(f.node, f.off+int64(8*i), f.user, func() { p.move(asm.R1, asm.RFP, -int(place)) }, 8, failed)
+		p.read(f.node, f.off+int64(8*i), f.user, stackSpot(place), 8, failed)
 		pointer := &node{nodeKey: nodeKey{op: dereferred}, temp: place}
 		p.readText(pointer, 0, f.utext, offset, next)
 		p.mark(next)

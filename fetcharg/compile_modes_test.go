@@ -45,12 +45,16 @@ func TestKernelCompileModes(t *testing.T) {
 
 func testMode(t *testing.T, kind Kind, record Record, jit bool) {
 	e, want, call := modeEvent(t, kind)
-	c, err := Compile(e, CompileOptions{Record: record})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if !jit {
 		switchJIT(t, "0")
+	}
+	loads, err := KernelLoads()
+	if !jit && err == nil {
+		t.Error("programs that are not compiled cannot call functions of the kernel, and would read by loads")
+	}
+	c, err := Compile(e, CompileOptions{Record: record, Loads: loads})
+	if err != nil {
+		t.Fatal(err)
 	}
 	coll := load(t, c)
 	if !jit {

@@ -87,7 +87,7 @@ func TestKernelCompileRandom(t *testing.T) {
 	}
 	for _, kind := range Kinds {
 		t.Run(kind.String(), func(t *testing.T) {
-			r := randomRun{T: t, spec: spec, format: format, generator: newGenerator(kind, 3, v7_3)}
+			r := randomRun{T: t, spec: spec, format: format, loads: kernelLoads(t), generator: newGenerator(kind, 3, v7_3)}
 			for range n {
 				r.one()
 			}
@@ -104,6 +104,7 @@ type randomRun struct {
 	*generator
 	spec                           *btf.Spec
 	format                         *Format
+	loads                          *Loads
 	loaded, args, skipped, refused int
 }
 
@@ -111,7 +112,7 @@ type randomRun struct {
 func (r *randomRun) one() {
 	e := randomEvent(r.generator, r.format, pick(r.generator, 2, 8, 40))
 	c, err := Compile(e, CompileOptions{
-		Format: r.format, Symbols: fakeSymbols, BTF: r.spec, SkipUnsupported: true,
+		Loads: pick(r.generator, nil, r.loads), Format: r.format, Symbols: fakeSymbols, BTF: r.spec, SkipUnsupported: true,
 		Record: Record(r.IntN(3)), MaxString: pick(r.generator, 0, 32, 50, 4096),
 	})
 	if err != nil {

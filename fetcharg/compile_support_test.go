@@ -209,3 +209,16 @@ func kernelBTF(t testing.TB) *btf.Spec {
 	}
 	return spec
 }
+
+// kernelLoads returns how programs for the running kernel read by loads, or nil. Debian's kernels from 6.12 on can.
+func kernelLoads(t testing.TB) *Loads {
+	t.Helper()
+	loads, err := KernelLoads()
+	if err != nil {
+		t.Logf("no loads: %v", err)
+		if version, known := runningVersion(t), os.Getenv(guestVar) != ""; known && !version.Before(v6_12) {
+			t.Error(err)
+		}
+	}
+	return loads
+}

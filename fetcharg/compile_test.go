@@ -98,17 +98,23 @@ func TestCompileGolden(t *testing.T) {
 		name, arch string
 		kind       Kind
 		record     Record
+		loads      bool
 		list       string
 	}{
-		{"reference-amd64", "amd64", Kprobe, RecordRingbuf, reference},
-		{"reference-arm64", "arm64", Fprobe, RecordNone, reference},
-		{"shared-amd64", "amd64", Kprobe, RecordNone, `a=+0($arg1) b=+8(+0($arg1)):string c=+0($arg1):b4@2/64 d=this_cpu_read(@x):u8 e=this_cpu_ptr(+0($arg1)) f=$current g=$current->pid`},
-		{"uprobe-arm64", "arm64", Uprobe, RecordPerf, `a=%x0 b=+0(+0(%x1)):u32 c=+0(%x2):string s=$stack1 n=$comm t=\"hello"`},
-		{"eprobe-amd64", "amd64", Eprobe, RecordRingbuf, `p=$prev_pid q=$prev_pid:s32 n=$next_comm:string b=$prev_state:b3@1/8`},
+		{"reference-amd64", "amd64", Kprobe, RecordRingbuf, false, reference},
+		{"reference-arm64", "arm64", Fprobe, RecordNone, false, reference},
+		{"loads-amd64", "amd64", Kprobe, RecordRingbuf, true, reference + ` d=this_cpu_read(@x):u8 e=$stack1 f=+0($arg3):char[4] g=+0($arg3):char[3] h=+u0($arg3):u8`},
+		{"loads-arm64", "arm64", Fprobe, RecordNone, true, reference},
+		{"shared-amd64", "amd64", Kprobe, RecordNone, false, `a=+0($arg1) b=+8(+0($arg1)):string c=+0($arg1):b4@2/64 d=this_cpu_read(@x):u8 e=this_cpu_ptr(+0($arg1)) f=$current g=$current->pid`},
+		{"uprobe-arm64", "arm64", Uprobe, RecordPerf, true, `a=%x0 b=+0(+0(%x1)):u32 c=+0(%x2):string s=$stack1 n=$comm t=\"hello"`},
+		{"eprobe-amd64", "amd64", Eprobe, RecordRingbuf, false, `p=$prev_pid q=$prev_pid:s32 n=$next_comm:string b=$prev_state:b3@1/8`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, opt := testEvent(t, c.kind, "")
 			opt.Arch, opt.Record = c.arch, c.record
+			if c.loads {
+				opt.Loads = &Loads{cast: 1001, structure: 77}
+			}
 			var err error
 			if e.Args, err = Parse(c.list); err != nil {
 				t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 func TestKernelCompileValues(t *testing.T) {
 	testutils.NeedsBPF(t)
 	tr := newTracing(t)
-	v := &valuesRun{T: t, tr: tr, symbols: symbols(t), btf: kernelBTF(t)}
+	v := &valuesRun{T: t, tr: tr, symbols: symbols(t), btf: kernelBTF(t), loads: kernelLoads(t)}
 	for _, kind := range Kinds {
 		t.Run(kind.String(), func(t *testing.T) {
 			v := *v
@@ -44,6 +44,7 @@ type valuesRun struct {
 	tr      *tracing
 	symbols func(string) (uint64, error)
 	btf     *btf.Spec
+	loads   *Loads
 
 	count, equal, differ, left int
 }
@@ -107,7 +108,7 @@ func (v *valuesRun) parse(c valueCase, text string) ([]Arg, bool) {
 
 // compare runs both engines on the same hit.
 func (v *valuesRun) compare(e Event, hit func()) {
-	opt := CompileOptions{Symbols: v.symbols, BTF: v.btf, SkipUnsupported: true, MaxString: 256}
+	opt := CompileOptions{Symbols: v.symbols, BTF: v.btf, Loads: v.loads, SkipUnsupported: true, MaxString: 256}
 	if e.Kind == Eprobe {
 		system, event, _ := strings.Cut(e.Target, ".")
 		opt.Format = v.tr.format(system + "/" + event)

@@ -33,6 +33,20 @@ type tracing struct {
 	version Version
 }
 
+// runningVersion is the version of the running kernel.
+func runningVersion(t testing.TB) Version {
+	t.Helper()
+	var uts unix.Utsname
+	if err := unix.Uname(&uts); err != nil {
+		t.Fatal(err)
+	}
+	version, err := ParseVersion(unix.ByteSliceToString(uts.Release[:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
+}
+
 const tracingDir = "/sys/kernel/tracing"
 
 // newTracing skips the test where dynamic events cannot be defined.
@@ -42,15 +56,7 @@ func newTracing(t *testing.T) *tracing {
 		t.Skip(err)
 	}
 	testutils.Exclusive(t)
-	var uts unix.Utsname
-	if err := unix.Uname(&uts); err != nil {
-		t.Fatal(err)
-	}
-	version, err := ParseVersion(unix.ByteSliceToString(uts.Release[:]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := &tracing{t, tracingDir, fmt.Sprintf("fetcharg_%d", os.Getpid()), version}
+	tr := &tracing{t, tracingDir, fmt.Sprintf("fetcharg_%d", os.Getpid()), runningVersion(t)}
 	if err := unix.Access(filepath.Join(tr.dir, "dynamic_events"), unix.W_OK); err != nil {
 		t.Skipf("write dynamic_events: %v", err)
 	}

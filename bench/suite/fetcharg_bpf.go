@@ -16,6 +16,7 @@ import (
 	"bpfbench/internal/jit"
 	"bpfbench/internal/kernel"
 	"bpfbench/internal/tracefs"
+	"bpfbench/report"
 )
 
 // The maps and the program of a compiled event, as package fetcharg names them.
@@ -47,7 +48,11 @@ type compiled struct {
 
 // compile makes the program of an event, and says which arguments it leaves out.
 func (c *fetchConfig) compile(ev fetcharg.Event) (*fetcharg.Compiled, error) {
-	opt := fetcharg.CompileOptions{Record: c.recordMode(), SkipUnsupported: c.skip}
+	loads, err := c.loads()
+	if err != nil {
+		return nil, err
+	}
+	opt := fetcharg.CompileOptions{Record: c.recordMode(), SkipUnsupported: c.skip, Loads: loads}
 	if ev.Kind == fetcharg.Eprobe {
 		system, name, _ := strings.Cut(ev.Target, ".")
 		text, err := tracefs.Format(system, name)
@@ -59,6 +64,19 @@ func (c *fetchConfig) compile(ev fetcharg.Event) (*fetcharg.Compiled, error) {
 		}
 	}
 	return fetcharg.Compile(ev, opt)
+}
+
+// loads returns how the program reads memory of the kernel by loads; nil if a helper must do it.
+func (c *fetchConfig) loads() (*fetcharg.Loads, error) {
+	if jit.State(c.jit) == jit.Off {
+		return nil, nil
+	}
+	undo, err := jit.Switch(jit.State(c.jit))
+	if err != nil {
+		return nil, err
+	}
+	loads, _ := fetcharg.KernelLoads() // whatever is in the way is in the way of the program as well, or the helper goes without it
+	return loads, undo()
 }
 
 func (c *fetchConfig) recordMode() fetcharg.Record {
@@ -83,6 +101,15 @@ func newCompiled(c *fetchConfig, ev fetcharg.Event) (_ *compiled, err error) {
 	}
 	e.link, err = attachEvent(ev, e.coll.Programs[eventProgram])
 	return e, kernel.Explain(err, "attach the compiled event", kernel.CapBPF, kernel.CapPerfmon)
+}
+
+// reads is the fact by what memory of the kernel is read.
+func (e *compiled) reads() report.Param {
+	by := "helper"
+	if e.event.Loads {
+		by = "loads"
+	}
+	return report.Param{Name: "memory_by", Value: by}
 }
 
 // load loads the program with the JIT in a state, which is switched for that moment alone: only this program is affected.

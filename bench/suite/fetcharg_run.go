@@ -63,6 +63,9 @@ func (r *fetchRun) setup(env harness.Env) (err error) {
 	if r.engine, err = newEngine(r.cfg, ev); err != nil {
 		return err
 	}
+	if e, ok := r.engine.(*compiled); ok {
+		env.Fact(e.reads())
+	}
 	r.most = r.engine.Room() / uint64(env.Producers) * 2 / 3 // as Split may go half beyond
 	return nil
 }

@@ -92,7 +92,7 @@ func fired(t *testing.T, name string, n uint64, settings ...string) *fetchRun {
 			t.Error(err)
 		}
 	})
-	if err := r.setup(harness.Env{Producers: 1, Warn: func(w report.Warning) { t.Log(w) }}); err != nil {
+	if err := r.setup(harness.Env{Producers: 1, Warn: func(w report.Warning) { t.Log(w) }, Fact: func(p report.Param) { t.Log(p.Name, p.Text()) }}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := r.producer(new(harness.Worker))
