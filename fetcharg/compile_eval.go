@@ -142,6 +142,11 @@ func (p *program) helper(fn asm.BuiltinFunc, to spot, size int) {
 // readKernel reads memory of the kernel to a place, and goes to the label if that fails. The address is what address sets in
 // a register other than R2; where a load gives zero, which may be a fault, it is asked for again and the helper decides.
 func (p *program) readKernel(address func(dst asm.Register), to spot, size int, failed string) {
+	p.readNear(nil, nil, address, to, size, failed)
+}
+
+// readNear is readKernel for an address near n, which may have a group.
+func (p *program) readNear(g *group, n *node, address func(dst asm.Register), to spot, size int, failed string) {
 	call := func() {
 		address(asm.R3)
 		p.helper(asm.FnProbeReadKernel, to, size)
@@ -151,16 +156,27 @@ func (p *program) readKernel(address func(dst asm.Register), to spot, size int, 
 		p.emit(asm.JNE.Imm(asm.R0, 0, failed))
 		return
 	}
-	zero, read := p.newLabel("zero"), p.newLabel("read")
+	zero, read, ask := p.newLabel("zero"), p.newLabel("read"), p.newLabel("ask")
 	address(asm.R1)
 	p.emit(p.opt.Loads.read(asm.R1, size)...)
 	p.emit(asm.JEq.Imm(asm.R1, 0, zero), asm.StoreMem(to.base, int16(to.off), asm.R1, sizeOf(size)))
+	if g != nil {
+		p.emit(asm.Mov.Imm(g.reg, 1))
+	}
 	p.mark(read)
 	p.later(func() {
 		p.comment("it is zero, or cannot be loaded")
 		p.mark(zero)
+		if g != nil {
+			p.known(g, n, to, size, read, ask)
+			p.mark(ask)
+		}
 		call()
-		p.emit(asm.JEq.Imm(asm.R0, 0, read), asm.Ja.Label(failed))
+		p.emit(asm.JNE.Imm(asm.R0, 0, failed))
+		if g != nil {
+			p.emit(asm.Mov.Imm(g.reg, 1))
+		}
+		p.emit(asm.Ja.Label(read))
 	})
 }
 
@@ -175,7 +191,7 @@ func (p *program) read(n *node, off int64, user bool, to spot, size int, fault s
 		return
 	}
 	again, resumed := p.newLabel("again"), p.newLabel("read")
-	p.readKernel(address, to, size, again)
+	p.readNear(p.group(n), n, address, to, size, again)
 	p.mark(resumed)
 	p.later(func() {
 		p.comment("it may be the process's memory")

@@ -16,6 +16,7 @@ import (
 	"bpfbench/internal/testutils"
 	"bpfbench/progs"
 
+	"github.com/cilium/ebpf"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
@@ -32,34 +33,47 @@ func TestKernelLoadFaults(t *testing.T) {
 	}
 	log := kernelLog(t)
 	d := newDriver(t, progs.FetchargProgCallStrncmp)
-	addresses := oddAddresses(t)
-	values, faults := 0, 0
-	for chunk := range slices.Chunk(addresses, 120) {
-		e := tr.event(Kprobe)
-		e.Target = stub
-		for i, a := range chunk {
-			e.Args = append(e.Args, mustParse(t, fmt.Sprintf(`v%d=+0(\%#x):%s`, i, a, []string{"u8", "x16", "s32", "x64"}[i%4]))...)
+	// What is fetched is where these point to; of the three, two get a register. The kernel reads them, so they must not move.
+	memory, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(memory) })
+	pointers := unsafe.Slice((*uint64)(unsafe.Pointer(&memory[0])), 3)
+	e := tr.event(Kprobe)
+	e.Target = stub
+	for i := range pointers {
+		for _, body := range []string{"+0(%s):u8", "+1(%s):x16", "+4(%s):s32", "+8(%s):x64", "-8(%s):x64", "+16(%s):char[4]", "+0(+0(%s))"} {
+			pointer := fmt.Sprintf(`+0(\%#x)`, uintptr(unsafe.Pointer(&pointers[i])))
+			e.Args = append(e.Args, mustParse(t, fmt.Sprintf("v%d=", len(e.Args))+fmt.Sprintf(body, pointer))...)
 		}
+	}
+	var compiled [2]*Compiled
+	var colls [2]*ebpf.Collection
+	for i, loads := range []*Loads{nil, loads} {
+		var err error
+		if compiled[i], err = Compile(e, CompileOptions{Loads: loads}); err != nil {
+			t.Fatal(err)
+		}
+		colls[i] = load(t, compiled[i])
+		mustAttach(t, e, colls[i])
+	}
+	values, faults := 0, 0
+	for chunk := range slices.Chunk(oddAddresses(t), len(pointers)) {
+		copy(pointers, chunk)
+		d.call(t, 1, probedA, probedB)
 		var read [2][]Value
-		for i, loads := range []*Loads{nil, loads} {
-			c, err := Compile(e, CompileOptions{Loads: loads})
-			if err != nil {
-				t.Fatal(err)
-			}
-			coll := load(t, c)
-			detach := mustAttach(t, e, coll)
-			d.call(t, 1, probedA, probedB)
+		for i, coll := range colls {
 			_, record := lastRecord(t, coll)
-			if read[i], err = c.Decode(record); err != nil {
+			var err error
+			if read[i], err = compiled[i].Decode(record); err != nil {
 				t.Fatal(err)
 			}
-			detach()
-			coll.Close()
 		}
 		for i := range read[0] {
 			helper, loaded := read[0][i].Data, read[1][i].Data
 			if diff := cmp.Diff(helper, loaded); diff != "" {
-				t.Errorf("%s: by the helper %v, by a load %v", e.Args[i], helper, loaded)
+				t.Errorf("%s with %#x: by the helper %v, by a load %v", e.Args[i], chunk, helper, loaded)
 			}
 			if values++; helper == (Fault{}) {
 				faults++

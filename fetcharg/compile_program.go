@@ -36,6 +36,7 @@ type program struct {
 	kept    int16 // places on the stack that are taken
 	current int   // index of the fetch that code is made for
 	done    string
+	groups  map[*node]*group
 	faults  map[int]string // labels of the code that marks a fetch as faulted
 }
 
@@ -52,6 +53,7 @@ func newProgram(c *compiler, l *Layout) *program {
 		p.comment("the context")
 		p.emit(asm.Mov.Reg(ctxReg, asm.R1))
 	}
+	p.findGroups()
 	if c.opt.Record == RecordRingbuf {
 		p.reserve()
 	} else {

@@ -104,6 +104,7 @@ func TestCompileGolden(t *testing.T) {
 		{"reference-amd64", "amd64", Kprobe, RecordRingbuf, false, reference},
 		{"reference-arm64", "arm64", Fprobe, RecordNone, false, reference},
 		{"loads-amd64", "amd64", Kprobe, RecordRingbuf, true, reference + ` d=this_cpu_read(@x):u8 e=$stack1 f=+0($arg3):char[4] g=+0($arg3):char[3] h=+u0($arg3):u8`},
+		{"group-amd64", "amd64", Kprobe, RecordNone, true, `a=file->f_mode b=file->f_path.dentry->d_flags c=file->f_path.mnt d=file->f_path.dentry->low`},
 		{"loads-arm64", "arm64", Fprobe, RecordNone, true, reference},
 		{"shared-amd64", "amd64", Kprobe, RecordNone, false, `a=+0($arg1) b=+8(+0($arg1)):string c=+0($arg1):b4@2/64 d=this_cpu_read(@x):u8 e=this_cpu_ptr(+0($arg1)) f=$current g=$current->pid`},
 		{"uprobe-arm64", "arm64", Uprobe, RecordPerf, true, `a=%x0 b=+0(+0(%x1)):u32 c=+0(%x2):string s=$stack1 n=$comm t=\"hello"`},
